@@ -1,0 +1,51 @@
+/* Counters and gauges of one child: a page of atomics in a file mapped by the child and by the supervisor, which prints
+ * them as Prometheus text.  One row of metrics.def each.  Writing is [any thread], relaxed atomics. */
+#ifndef IDEM_BASE_METRICS_H
+#define IDEM_BASE_METRICS_H
+#include <stdatomic.h>
+#include <stdint.h>
+#include "core/base/error.h"
+
+enum metric_id {
+#define METRIC(name, kind, help) METRIC_##name,
+#include "core/base/metrics.def"
+#undef METRIC
+	METRIC_COUNT
+};
+
+#define METRICS_LATENCY_BUCKETS 32 /* bucket i: latency below 2^i microseconds x 16 */
+#define METRICS_PARTITIONS 1024    /* lag rows; more partitions share the last row */
+
+struct metrics_lag { /* one assigned partition; used 0: empty row */
+	_Atomic uint32_t used;
+	int32_t partition;
+	char topic[250];
+	_Atomic int64_t lag;
+};
+
+struct metrics_page { /* mapped; both sides are the same build */
+	_Atomic int64_t value[METRIC_COUNT];
+	_Atomic int64_t latency[METRICS_LATENCY_BUCKETS];
+	struct metrics_lag lag[METRICS_PARTITIONS];
+	_Atomic int32_t ready;            /* 1: consuming or honestly idle */
+	char not_ready_reason[128];       /* written before ready is cleared */
+};
+
+/* Map fd (a memfd or file of the page's size); the descriptor may be closed after.  NULL and *error on failure. */
+struct metrics_page *metrics_map(int fd, struct error *error);
+void metrics_unmap(struct metrics_page *page);
+
+static inline void metrics_add(struct metrics_page *page, enum metric_id id, int64_t n)
+{
+	atomic_fetch_add_explicit(&page->value[id], n, memory_order_relaxed);
+}
+static inline void metrics_set(struct metrics_page *page, enum metric_id id, int64_t n)
+{
+	atomic_store_explicit(&page->value[id], n, memory_order_relaxed);
+}
+static inline int64_t metrics_get(const struct metrics_page *page, enum metric_id id)
+{
+	return atomic_load_explicit(&page->value[id], memory_order_relaxed);
+}
+void metrics_observe_latency(struct metrics_page *page, int64_t us);
+#endif

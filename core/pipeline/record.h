@@ -1,0 +1,26 @@
+/* One Kafka record on its way through a pipeline. */
+#ifndef IDEM_PIPELINE_RECORD_H
+#define IDEM_PIPELINE_RECORD_H
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lane;
+struct partition;
+
+/* Who holds a record:
+ *   poll thread -> lanes (queued) -> a worker (taken) -> tracker says finished -> freed by record_free
+ *   taken -> put back (not begun, or held for a retry in place) -> queued
+ *   taken -> router (retry or DLQ record not acknowledged yet) -> finished */
+struct record {
+	rd_kafka_message_t *message; /* owned */
+	struct partition *partition; /* a reference */
+	struct lane *lane;           /* while queued or taken */
+	struct record *next;         /* in its lane's queue */
+	uint64_t slot;               /* its place in the partition's tracker */
+	uint32_t attempt;            /* of in place retries, from 1; 0: take it from the headers */
+	int64_t fetched_us;          /* monotonic, for the latency histogram */
+	size_t bytes;                /* what it counts against queue.max_bytes */
+	bool commit_sent;            /* a COMMIT that held it as DONE was sent and its outcome is unknown */
+};
+#endif

@@ -1,0 +1,33 @@
+/* The source: one thread that polls for ever and never blocks, whatever handlers do.  It makes records, puts them into lanes,
+ * pauses and resumes partitions (queue full, too far ahead, retry not due), commits offsets about once a second (one in flight)
+ * and serves rebalances, statistics and delivery reports. */
+#ifndef IDEM_PIPELINE_SOURCE_H
+#define IDEM_PIPELINE_SOURCE_H
+#include "core/base/metrics.h"
+#include "core/config/config.h"
+#include "core/kafka/consumer.h"
+#include "core/pipeline/lanes.h"
+#include "core/pipeline/tracker.h"
+#include "core/retry/router.h"
+
+struct dedup_progress;
+struct source;
+struct source_options {
+	const struct config_pipeline *pipeline;
+	const struct kafka_property *properties; size_t property_count;
+	struct lanes *lanes;
+	struct router *router;          /* polled here */
+	struct metrics_page *metrics;
+	/* Before an offset commit and in revoke: the database is told the progress first (side connection); NULL: not. */
+	void (*on_progress)(void *self, const struct dedup_progress *rows, size_t count);
+	void *self;
+};
+struct source *source_create(const struct source_options *options, struct error *error);
+/* Runs until source_stop, then drains: stops fetching, waits for what workers hold (at most pipeline->drain_max_ms), commits,
+ * leaves the group.  Returns true when everything finished was committed in time. [poll] */
+bool source_run(struct source *source, struct error *error) MUST_CHECK;
+void source_stop(struct source *source);   /* [any thread] */
+/* The database is away: fetch nothing more (partitions paused), keep the membership. [any thread] */
+void source_set_paused(struct source *source, bool paused);
+void source_destroy(struct source *source);
+#endif

@@ -1,0 +1,39 @@
+/* A loaded handler plugin.  plugin_open … plugin_create are [main], before threads; never dlclosed. */
+#ifndef IDEM_PLUGIN_PLUGIN_H
+#define IDEM_PLUGIN_PLUGIN_H
+#include <idem/plugin.h>
+#include "core/config/config.h"
+#include "core/db/pg.h"
+#include "core/plugin/call.h"
+
+struct plugin_statement { struct pg_statement pg; uint32_t lock_param; };
+
+struct plugin;
+/* Without running code: architecture, ABI range and name from the ELF section .idem_plugin; sha256 when given. */
+struct plugin_metadata { char name[64], version[32], vendor[64], build_id[64]; uint16_t abi_major, abi_minor, min_host_minor; };
+bool plugin_inspect(const char *file, const char *sha256, struct plugin_metadata *out_metadata, struct error *error) MUST_CHECK;
+/* Copies file to directory/<sha256>.so (when not there yet) and returns that path in out_path. [supervisor] */
+bool plugin_stage(const char *file, const char *directory, char *out_path, size_t size, struct error *error) MUST_CHECK;
+
+/* dlopen(RTLD_NOW | RTLD_LOCAL), idem_plugin_v1, copy in by size, every check; options checked against the table. */
+struct plugin *plugin_open(const char *path, const struct config_plugin *config, const char *pipeline, struct error *error);
+/* create(): declares statements, registers metrics. */
+bool plugin_create(struct plugin *plugin, struct error *error) MUST_CHECK;
+bool plugin_start(struct plugin *plugin, struct error *error) MUST_CHECK;
+void plugin_stop(struct plugin *plugin);    /* nothing in flight any more */
+void plugin_destroy(struct plugin *plugin); /* calls destroy(); NULL allowed */
+
+const struct idem_plugin *plugin_descriptor(const struct plugin *plugin); /* the host's own zero-filled copy */
+void *plugin_self(const struct plugin *plugin);
+bool plugin_is_concurrent(const struct plugin *plugin);
+bool plugin_is_isolated(const struct plugin *plugin);
+bool plugin_has_lock_params(const struct plugin *plugin);
+const struct plugin_statement *plugin_statement(const struct plugin *plugin, uint32_t id); /* NULL: unknown */
+/* The declared statement's text is refused: first keyword (comments skipped) is transaction control, SET, COPY, …, or it
+ * names set_config / a session advisory lock and the pipeline is not isolated. */
+bool plugin_check_sql(const char *sql, bool isolated, struct error *error) MUST_CHECK;
+/* Fills the view a handler gets; points into event and arena. */
+void plugin_event_view(const struct plugin *plugin, const struct event *event, struct arena *arena, struct idem_event *out_view);
+/* Prometheus text of the plugin's own metrics. */
+void plugin_print_metrics(const struct plugin *plugin, FILE *out);
+#endif
