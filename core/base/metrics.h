@@ -3,6 +3,7 @@
 #ifndef IDEM_BASE_METRICS_H
 #define IDEM_BASE_METRICS_H
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "core/base/error.h"
 
@@ -13,7 +14,11 @@ enum metric_id {
 	METRIC_COUNT
 };
 
-#define METRICS_LATENCY_BUCKETS 32 /* bucket i: latency below 2^i microseconds x 16 */
+/* Latency buckets: each microsecond below 32, then 16 steps to each power of two, up to 19 hours: a quantile is off by
+ * 6 % at most. */
+#define METRICS_LATENCY_STEPS_LOG2 4
+#define METRICS_LATENCY_STEPS (1 << METRICS_LATENCY_STEPS_LOG2)
+#define METRICS_LATENCY_BUCKETS 528
 #define METRICS_PARTITIONS 1024    /* lag rows; more partitions share the last row */
 
 struct metrics_lag { /* one assigned partition; used 0: empty row */
@@ -48,4 +53,8 @@ static inline int64_t metrics_get(const struct metrics_page *page, enum metric_i
 	return atomic_load_explicit(&page->value[id], memory_order_relaxed);
 }
 void metrics_observe_latency(struct metrics_page *page, int64_t us);
+/* The latency that the part `quantile` (0.95: 95 %) of what was observed stayed below; 0 when nothing was. */
+int64_t metrics_latency_quantile_us(const struct metrics_page *page, double quantile);
+/* The smallest latency counted in latency[bucket]; that of bucket + 1 is the bucket's end. */
+int64_t metrics_latency_floor_us(size_t bucket);
 #endif

@@ -1,0 +1,51 @@
+#include "core/base/clock.h"
+#include "core/base/assert.h"
+
+static int64_t wall_offset_ms; /* written before threads start */
+
+static struct timespec now(clockid_t clock)
+{
+	struct timespec time;
+
+	ASSERT(clock_gettime(clock, &time) == 0);
+	return time;
+}
+
+int64_t clock_wall_ms(void)
+{
+	struct timespec time = now(CLOCK_REALTIME);
+
+	return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000 + wall_offset_ms;
+}
+
+int64_t clock_monotonic_ms(void)
+{
+	return clock_monotonic_us() / 1000;
+}
+
+int64_t clock_monotonic_us(void)
+{
+	struct timespec time = now(CLOCK_MONOTONIC);
+
+	return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
+}
+
+void clock_set_offset_ms(int64_t offset_ms)
+{
+	wall_offset_ms = offset_ms;
+}
+
+struct timespec clock_deadline(int64_t ms)
+{
+	struct timespec time = now(CLOCK_MONOTONIC);
+
+	if (ms <= 0)
+		return time;
+	time.tv_sec += (time_t)(ms / 1000);
+	time.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (time.tv_nsec >= 1000000000) {
+		time.tv_nsec -= 1000000000;
+		time.tv_sec++;
+	}
+	return time;
+}
