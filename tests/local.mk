@@ -1,1 +1,2 @@
 # tests
+EXTRA_DIST += tests/lib/with_kafka.sh tests/lib/kafka/pom.xml tests/lib/kafka/log4j2.properties

@@ -1,0 +1,139 @@
+#!/bin/bash
+# A real Apache Kafka broker (4.1.0, KRaft, one node, 127.0.0.1, free ports, state in a scratch folder) for tests.
+#
+#   with_kafka.sh COMMAND [ARGUMENT…]   run the command with KAFKA_BOOTSTRAP set, then stop the broker; the status is the
+#                                       command's.  A KAFKA_BOOTSTRAP that is set already is used as it is.
+#   with_kafka.sh --prepare             only fetch the jars (Maven, about 55 MB, once) into ${IDEM_CACHE:-~/.cache/idem}
+#   with_kafka.sh --start FILE          start a broker that stays; FILE gets KAFKA_BOOTSTRAP, KAFKA_PID, KAFKA_DIR
+#   with_kafka.sh --stop FILE           stop that one and remove its state
+#
+# KAFKA_SERVER_PROPERTIES: more lines for server.properties.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${IDEM_CACHE:-$HOME/.cache/idem}/kafka-4.1.0
+java=(java -Xms128m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1
+	"-Dlog4j2.configurationFile=$here/kafka/log4j2.properties" -cp "$cache/*")
+
+fail() { echo "with_kafka: $*" >&2; exit 1; }
+
+prepare() {
+	[ ! -d "$cache" ] || return 0
+	command -v mvn >/dev/null || fail "mvn is missing: install maven"
+	mkdir -p "$(dirname "$cache")"
+	exec 8>"$cache.lock"
+	flock 8
+	if [ ! -d "$cache" ]; then
+		rm -rf "$cache.new"
+		mvn -q -B -f "$here/kafka/pom.xml" dependency:copy-dependencies "-DoutputDirectory=$cache.new" \
+			-DincludeScope=runtime >&2
+		mv "$cache.new" "$cache"
+	fi
+	exec 8>&-
+}
+
+# Two ports that nobody listens on now; somebody else may take one first, so start tries again.
+free_ports() {
+	python3 -c 'import socket
+s = [socket.socket() for _ in range(2)]
+[x.bind(("127.0.0.1", 0)) for x in s]
+print(*[x.getsockname()[1] for x in s])'
+}
+
+write_properties() { # broker port, controller port
+	cat >"$KAFKA_DIR/server.properties" <<-P
+	process.roles=broker,controller
+	node.id=1
+	controller.quorum.voters=1@127.0.0.1:$2
+	listeners=PLAINTEXT://127.0.0.1:$1,CONTROLLER://127.0.0.1:$2
+	advertised.listeners=PLAINTEXT://127.0.0.1:$1
+	controller.listener.names=CONTROLLER
+	listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+	log.dirs=$KAFKA_DIR/data
+	num.partitions=1
+	auto.create.topics.enable=false
+	offsets.topic.num.partitions=3
+	offsets.topic.replication.factor=1
+	transaction.state.log.num.partitions=3
+	transaction.state.log.replication.factor=1
+	transaction.state.log.min.isr=1
+	share.coordinator.state.topic.num.partitions=1
+	share.coordinator.state.topic.replication.factor=1
+	group.initial.rebalance.delay.ms=0
+	group.min.session.timeout.ms=1000
+	${KAFKA_SERVER_PROPERTIES:-}
+	P
+}
+
+# The broker listens before it serves: it is up when it answers an ApiVersions request (v0, correlation id 1).
+answers() { # port
+	(
+		exec 3<>"/dev/tcp/127.0.0.1/$1" &&
+			printf '\0\0\0\012\0\022\0\0\0\0\0\001\377\377' >&3 &&
+			[ -n "$(timeout 2 head -c 4 <&3 | od -An -tx1)" ]
+	) 2>/dev/null
+}
+
+start_once() {
+	local broker controller
+	read -r broker controller < <(free_ports)
+	KAFKA_DIR=$(mktemp -d "${TMPDIR:-/tmp}/idem-kafka.XXXXXX")
+	write_properties "$broker" "$controller"
+	"${java[@]}" kafka.tools.StorageTool format -t MkU3OEVBNTcwNTJENDM2Qg -c "$KAFKA_DIR/server.properties" \
+		>"$KAFKA_DIR/log" 2>&1 || { cat "$KAFKA_DIR/log" >&2; fail "the storage could not be formatted"; }
+	setsid "${java[@]}" kafka.Kafka "$KAFKA_DIR/server.properties" >>"$KAFKA_DIR/log" 2>&1 </dev/null &
+	KAFKA_PID=$!
+	KAFKA_BOOTSTRAP=127.0.0.1:$broker
+	local deadline=$((SECONDS + 60))
+	while [ $SECONDS -lt $deadline ] && kill -0 "$KAFKA_PID" 2>/dev/null; do
+		! answers "$broker" || return 0
+		sleep 0.1
+	done
+	tail -20 "$KAFKA_DIR/log" >&2
+	stop
+	return 1
+}
+
+start() {
+	command -v java >/dev/null || fail "java is missing: install default-jre-headless"
+	prepare
+	start_once || start_once || fail "the broker did not come up"
+	export KAFKA_BOOTSTRAP
+}
+
+stop() {
+	kill "$KAFKA_PID" 2>/dev/null || true
+	local deadline=$((SECONDS + 15))
+	while kill -0 "$KAFKA_PID" 2>/dev/null; do
+		[ $SECONDS -lt $deadline ] || kill -KILL "$KAFKA_PID" 2>/dev/null || true
+		sleep 0.1
+	done
+	rm -rf "$KAFKA_DIR"
+}
+
+case ${1:-} in
+--prepare)
+	prepare
+	;;
+--start)
+	[ $# = 2 ] || fail "usage: with_kafka.sh --start FILE"
+	start
+	printf 'KAFKA_BOOTSTRAP=%s\nKAFKA_PID=%s\nKAFKA_DIR=%s\n' "$KAFKA_BOOTSTRAP" "$KAFKA_PID" "$KAFKA_DIR" >"$2"
+	;;
+--stop)
+	[ $# = 2 ] || fail "usage: with_kafka.sh --stop FILE"
+	. "$2"
+	stop
+	rm -f "$2"
+	;;
+'' | -*)
+	fail "usage: with_kafka.sh COMMAND… | --prepare | --start FILE | --stop FILE"
+	;;
+*)
+	[ -z "${KAFKA_BOOTSTRAP:-}" ] || exec "$@"
+	start
+	trap stop EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	"$@"
+	;;
+esac
