@@ -1,1 +1,2 @@
 # sources of core/db
+libidemcore_a_SOURCES += core/db/pg.c core/db/pg.h

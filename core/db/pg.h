@@ -22,6 +22,8 @@ struct pg;
  * are set; synchronous_commit=off is refused unless allowed; UTF8 is the client encoding. */
 struct pg *pg_open(const struct config_database *config, const char *application_name, int64_t idle_in_transaction_ms, struct error *error);
 void pg_close(struct pg *pg); /* NULL allowed */
+/* The server forgot them (DISCARD ALL). */
+void pg_forget_prepared(struct pg *pg);
 bool pg_is_broken(const struct pg *pg);
 PGconn *pg_handle(struct pg *pg);
 
@@ -34,6 +36,8 @@ bool pg_run_script(struct pg *pg, const char *sql, struct error *error) MUST_CHE
  * *out_result NULL and true.  Prepared at first use on this connection when the statement is given by address and the pooler
  * allows it (the Parse travels in the same pipeline and its answer is consumed inside). */
 bool pg_queue(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params, struct error *error) MUST_CHECK;
+/* The same without preparing: for statements used once (params may be text of a plugin's own). */
+bool pg_queue_once(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params, struct error *error) MUST_CHECK;
 bool pg_queue_sql(struct pg *pg, const char *sql, struct error *error) MUST_CHECK; /* no parameters, never prepared, any result dropped or returned as usual */
 bool pg_sync(struct pg *pg, struct error *error) MUST_CHECK;
 /* false: the connection broke (nothing more will come).  true: *out_result is the next statement's PGresult (also errors and
