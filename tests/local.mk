@@ -1,2 +1,3 @@
 # tests
 EXTRA_DIST += tests/lib/with_kafka.sh tests/lib/kafka/pom.xml tests/lib/kafka/log4j2.properties
+EXTRA_DIST += tests/lib/with_postgres.sh
