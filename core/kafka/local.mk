@@ -1,1 +1,2 @@
 # sources of core/kafka
+libidemcore_a_SOURCES += core/kafka/record.c core/kafka/record.h
