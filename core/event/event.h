@@ -71,6 +71,8 @@ void envelope_open(const struct envelope *envelope, const struct kafka_record *r
  * Offset, partition, topic and timestamp can't be named (IDEM-X2). */
 struct key_template *key_template_create(const char *text, struct error *error);
 void key_template_destroy(struct key_template *template);
-/* Absent with *out_reason "key_incomplete" (missing, null, object) or "key_too_long" (over 200 characters). */
-struct bytes key_template_apply(const struct key_template *template, const struct event *event, struct arena *arena, const char **out_reason);
+/* Absent with *out_reason "key_incomplete" (missing, null, empty, object, array) or "key_too_long" (over 200 characters);
+ * *out_detail says which part. */
+struct bytes key_template_apply(const struct key_template *template, const struct event *event, struct arena *arena,
+				const char **out_reason, const char **out_detail);
 #endif

@@ -1,1 +1,10 @@
 # sources of core/event
+libidemcore_a_SOURCES += \
+	core/event/content_hash.c core/event/content_hash.h \
+	core/event/envelope.c core/event/event.h \
+	core/event/event_types.c core/event/event_types.h \
+	core/event/json.c core/event/json.h core/event/json_tape.h \
+	core/event/json_check.c core/event/json_get.c core/event/json_scan.c \
+	core/event/key_template.c \
+	core/event/trace.c core/event/trace.h \
+	core/event/uuid.c core/event/uuid.h
