@@ -1,1 +1,16 @@
 # sources of core/pipeline
+libidemcore_a_SOURCES += \
+	core/pipeline/due_heap.c core/pipeline/due_heap.h \
+	core/pipeline/lane_table.c core/pipeline/lane_table.h \
+	core/pipeline/lanes.c core/pipeline/lanes.h \
+	core/pipeline/record.h \
+	core/pipeline/tracker.c core/pipeline/tracker.h
+EXTRA_DIST += core/pipeline/README.md
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_tracker tests/unit/test_lanes
+TESTS += tests/unit/test_tracker tests/unit/test_lanes
+tests_unit_test_tracker_SOURCES = tests/unit/test_tracker.c tests/unit/fake_message.h
+tests_unit_test_tracker_LDADD = $(UNIT_LIBS)
+tests_unit_test_lanes_SOURCES = tests/unit/test_lanes.c tests/unit/fake_message.h
+tests_unit_test_lanes_LDADD = $(UNIT_LIBS)
+endif

@@ -2,6 +2,7 @@
 #ifndef IDEM_PIPELINE_RECORD_H
 #define IDEM_PIPELINE_RECORD_H
 #include <librdkafka/rdkafka.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -9,9 +10,12 @@ struct lane;
 struct partition;
 
 /* Who holds a record:
- *   poll thread -> lanes (queued) -> a worker (taken) -> tracker says finished -> freed by record_free
+ *   poll thread -> lanes (queued) -> a worker (taken) -> tracker says finished -> freed with its last reference
  *   taken -> put back (not begun, or held for a retry in place) -> queued
- *   taken -> router (retry or DLQ record not acknowledged yet) -> finished */
+ *   taken -> router (retry or DLQ record not acknowledged yet) -> finished
+ * It is made with one reference, which belongs to whoever has to call record_finish or record_drop.  lanes_take adds
+ * one that lanes_give_back drops: what a worker took stays readable until then, even when its acknowledgement came
+ * meanwhile. */
 struct record {
 	rd_kafka_message_t *message; /* owned */
 	struct partition *partition; /* a reference */
@@ -22,5 +26,6 @@ struct record {
 	int64_t fetched_us;          /* monotonic, for the latency histogram */
 	size_t bytes;                /* what it counts against queue.max_bytes */
 	bool commit_sent;            /* a COMMIT that held it as DONE was sent and its outcome is unknown */
+	_Atomic uint32_t references;
 };
 #endif

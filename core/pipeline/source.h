@@ -1,6 +1,6 @@
-/* The source: one thread that polls for ever and never blocks, whatever handlers do.  It makes records, puts them into lanes,
- * pauses and resumes partitions (queue full, too far ahead, retry not due), commits offsets about once a second (one in flight)
- * and serves rebalances, statistics and delivery reports. */
+/* The source: one thread that polls for ever and never blocks, whatever handlers do.  It makes records, puts them into
+ * lanes, pauses and resumes partitions (queue full, too far ahead, retry not due), commits offsets about once a second
+ * (one in flight) and serves rebalances, statistics and delivery reports. */
 #ifndef IDEM_PIPELINE_SOURCE_H
 #define IDEM_PIPELINE_SOURCE_H
 #include "core/base/metrics.h"
@@ -14,20 +14,28 @@ struct dedup_progress;
 struct source;
 struct source_options {
 	const struct config_pipeline *pipeline;
-	const struct kafka_property *properties; size_t property_count;
+	const struct kafka_property *properties;
+	size_t property_count;
 	struct lanes *lanes;
-	struct router *router;          /* polled here */
+	struct router *router; /* polled here */
 	struct metrics_page *metrics;
-	/* Before an offset commit and in revoke: the database is told the progress first (side connection); NULL: not. */
+	/* About once a second, before the offsets are committed: the database is to be told the progress (by the side
+	 * connection).  Must return at once; the rows are valid during the call.  Answered by exactly one
+	 * source_progress_written; no further rows come before that.  NULL: offsets are committed without it. */
 	void (*on_progress)(void *self, const struct dedup_progress *rows, size_t count);
+	/* The same in a revoke and when leaving: waits for the answer, at most timeout_ms.  The offsets are committed
+	 * afterwards whatever it says.  NULL: not called. */
+	bool (*on_progress_wait)(void *self, const struct dedup_progress *rows, size_t count, int timeout_ms);
 	void *self;
 };
 struct source *source_create(const struct source_options *options, struct error *error);
-/* Runs until source_stop, then drains: stops fetching, waits for what workers hold (at most pipeline->drain_max_ms), commits,
- * leaves the group.  Returns true when everything finished was committed in time. [poll] */
+/* Runs until source_stop, then drains: stops fetching, waits for what workers hold (at most pipeline->drain_max_ms),
+ * commits, leaves the group.  Returns true when everything finished was committed in time. [poll] */
 bool source_run(struct source *source, struct error *error) MUST_CHECK;
-void source_stop(struct source *source);   /* [any thread] */
+void source_stop(struct source *source); /* [any thread] */
 /* The database is away: fetch nothing more (partitions paused), keep the membership. [any thread] */
 void source_set_paused(struct source *source, bool paused);
-void source_destroy(struct source *source);
+/* The answer to on_progress: written, so its offsets may be committed; or not: it is tried again. [any thread] */
+void source_progress_written(struct source *source, bool written);
+void source_destroy(struct source *source); /* after source_run; may hang with librdkafka: under the shutdown watchdog */
 #endif

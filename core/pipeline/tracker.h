@@ -1,12 +1,13 @@
-/* The offset tracker: which records of an assigned partition are finished; the offset after the contiguous finished prefix is
- * what may be committed, never more, never backwards.  Offsets may have holes (compaction, transactions): slots are numbered
- * by delivery.  One mutex per partition; reference counted: late marks after a revoke are harmless. */
+/* The offset tracker: which records of an assigned partition are finished; the offset after the contiguous finished
+ * prefix is what may be committed, never more, never backwards.  Offsets may have holes (compaction, transactions):
+ * slots are numbered by delivery.  One mutex per partition; reference counted: late marks after a revoke are harmless.
+ */
 #ifndef IDEM_PIPELINE_TRACKER_H
 #define IDEM_PIPELINE_TRACKER_H
+#include "core/pipeline/record.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "core/pipeline/record.h"
 
 struct partition; /* one assignment of one partition; a new assignment makes a new one */
 struct partition *partition_create(const char *topic, int32_t number, int64_t first_offset /* -1 unknown */);
@@ -15,24 +16,50 @@ void partition_unref(struct partition *partition);
 const char *partition_topic(const struct partition *partition);
 int32_t partition_number(const struct partition *partition);
 
-/* [poll] A record was taken from Kafka; gives its slot. */
+/* [poll] A record was taken from Kafka; gives its slot.  record_begin does it for a record. */
 uint64_t partition_begin(struct partition *partition, int64_t offset, int64_t now_ms);
-/* [any] Finished: processed, duplicate, ignored, or its retry/DLQ record was acknowledged. */
+/* [any] Finished: processed, duplicate, ignored, or its retry/DLQ record was acknowledged.  Once per slot. */
 void partition_finish(struct partition *partition, uint64_t slot);
 /* [any] Many at once under one lock. */
 void partition_finish_many(struct partition *partition, const uint64_t *slots, size_t count);
-/* The next offset to commit, or -1: nothing new since partition_committed. */
+/* The next offset to commit (of the first unfinished record, else the last finished one + 1), or -1: nothing new since
+ * partition_committed. */
 int64_t partition_committable(struct partition *partition);
 void partition_committed(struct partition *partition, int64_t next_offset); /* the coordinator acknowledged it */
-int64_t partition_next_offset(struct partition *partition); /* as committable, but also when already committed; -1 none */
+int64_t partition_next_offset(
+        struct partition *partition); /* as committable, but also when already committed; -1 none */
 /* Unfinished and ahead: for pausing. */
-struct partition_load { uint64_t ahead; /* records past the first unfinished one */ int64_t oldest_ms; /* when it came, 0 none */ size_t unfinished; };
+struct partition_load {
+	uint64_t ahead;    /* records from the first unfinished one on, finished or not */
+	int64_t oldest_ms; /* when that one came, 0 none */
+	size_t unfinished;
+	uint64_t finished; /* since the assignment */
+};
 struct partition_load partition_load(struct partition *partition);
+/* Shows the first unfinished record, if there is one that was begun by record_begin; it can't be freed meanwhile.
+ * `visit` must be quick and call nothing of this module. */
+void partition_visit_first(struct partition *partition, void (*visit)(void *self, const struct record *record),
+                           void *self);
+/* Records of this assignment that are not freed yet (queued, taken, at the router), and their bytes. [any] */
+size_t partition_record_count(const struct partition *partition);
+size_t partition_record_bytes(const struct partition *partition);
+/* Records that workers hold; counted by lanes. [any] */
+void partition_add_taken(struct partition *partition, long count);
+long partition_taken(const struct partition *partition);
 /* [poll] Revoked: lanes_should_stop says so for its records. */
 void partition_revoke(struct partition *partition);
 bool partition_is_revoked(const struct partition *partition); /* atomic */
 
-struct record *record_create(rd_kafka_message_t *message, struct partition *partition); /* takes the message, takes a ref */
-void record_finish(struct record *record);  /* partition_finish + free */
-void record_drop(struct record *record);    /* free without finishing: it will be fetched again by whoever owns it */
+/* Takes the message; takes a reference to the partition. */
+struct record *record_create(rd_kafka_message_t *message, struct partition *partition);
+/* [poll] partition_begin with the message's offset; remembers the slot. */
+void record_begin(struct record *record, int64_t now_ms);
+void record_finish(struct record *record); /* partition_finish + drops the reference */
+/* The same for many; neighbours of one partition share a lock. */
+void record_finish_many(struct record *const *records, size_t count);
+/* Drops the reference without finishing: the record will be fetched again by whoever owns the partition. */
+void record_drop(struct record *record);
+/* Another holder's reference (lanes). */
+void record_ref(struct record *record);
+void record_unref(struct record *record);
 #endif

@@ -1,0 +1,306 @@
+#include "core/pipeline/tracker.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/assert.h"
+#include "core/base/clock.h"
+
+enum { FIRST_CAPACITY = 64 };
+
+struct slot {
+	int64_t offset, came_ms;
+	struct record *record; /* NULL: finished, dropped, or never told */
+	bool finished;
+};
+
+struct partition {
+	_Atomic uint32_t references;
+	_Atomic bool revoked;
+	_Atomic long taken;
+	_Atomic size_t record_count, record_bytes;
+	char *topic;
+	int32_t number;
+
+	pthread_mutex_t lock; /* the rest */
+	struct slot *slots;   /* a ring: slot n stands at n & (capacity - 1) */
+	size_t capacity;      /* a power of two */
+	uint64_t head, tail;  /* head: the first unfinished slot, or tail */
+	size_t unfinished;
+	uint64_t finished;
+	int64_t next_offset, committed; /* -1: unknown */
+};
+
+static void *must(void *allocated)
+{
+	ASSERT(allocated);
+	return allocated;
+}
+
+struct partition *partition_create(const char *topic, int32_t number, int64_t first_offset)
+{
+	struct partition *partition = must(calloc(1, sizeof(*partition)));
+	*partition = (struct partition){
+	        .references = 1,
+	        .topic = must(strdup(topic)),
+	        .number = number,
+	        .slots = must(calloc(FIRST_CAPACITY, sizeof(struct slot))),
+	        .capacity = FIRST_CAPACITY,
+	        .next_offset = first_offset < 0 ? -1 : first_offset,
+	        .committed = first_offset < 0 ? -1 : first_offset,
+	};
+	PTHREAD_OK(pthread_mutex_init(&partition->lock, NULL));
+	return partition;
+}
+
+void partition_ref(struct partition *partition)
+{
+	atomic_fetch_add_explicit(&partition->references, 1, memory_order_relaxed);
+}
+
+void partition_unref(struct partition *partition)
+{
+	if (!partition || atomic_fetch_sub_explicit(&partition->references, 1, memory_order_acq_rel) != 1)
+		return;
+	PTHREAD_OK(pthread_mutex_destroy(&partition->lock));
+	free(partition->slots);
+	free(partition->topic);
+	free(partition);
+}
+
+const char *partition_topic(const struct partition *partition)
+{
+	return partition->topic;
+}
+
+int32_t partition_number(const struct partition *partition)
+{
+	return partition->number;
+}
+
+static struct slot *slot_at(const struct partition *partition, uint64_t number)
+{
+	return &partition->slots[number & (partition->capacity - 1)];
+}
+
+static void grow(struct partition *partition)
+{
+	struct slot *old = partition->slots;
+	size_t old_capacity = partition->capacity;
+	partition->capacity *= 2;
+	partition->slots = must(calloc(partition->capacity, sizeof(struct slot)));
+	for (uint64_t n = partition->head; n < partition->tail; n++)
+		*slot_at(partition, n) = old[n & (old_capacity - 1)];
+	free(old);
+}
+
+/* Only ever forward: a record that was read again after a seek backwards must not pull the group back. */
+static void raise_next_offset(struct partition *partition, int64_t offset)
+{
+	if (offset > partition->next_offset)
+		partition->next_offset = offset;
+}
+
+static uint64_t begin(struct partition *partition, int64_t offset, int64_t now_ms, struct record *record)
+{
+	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
+	if (partition->tail - partition->head == partition->capacity)
+		grow(partition);
+	if (partition->head == partition->tail)
+		raise_next_offset(partition, offset); /* what lies between is a hole */
+	uint64_t number = partition->tail++;
+	*slot_at(partition, number) = (struct slot){.offset = offset, .came_ms = now_ms, .record = record};
+	partition->unfinished++;
+	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
+	return number;
+}
+
+uint64_t partition_begin(struct partition *partition, int64_t offset, int64_t now_ms)
+{
+	return begin(partition, offset, now_ms, NULL);
+}
+
+static void mark_finished(struct partition *partition, uint64_t number)
+{
+	ASSERT(number >= partition->head && number < partition->tail);
+	struct slot *slot = slot_at(partition, number);
+	ASSERT(!slot->finished);
+	slot->finished = true;
+	slot->record = NULL;
+	partition->unfinished--;
+	partition->finished++;
+}
+
+static void advance(struct partition *partition)
+{
+	while (partition->head < partition->tail && slot_at(partition, partition->head)->finished) {
+		raise_next_offset(partition, slot_at(partition, partition->head)->offset + 1);
+		partition->head++;
+	}
+	if (partition->head < partition->tail)
+		raise_next_offset(partition, slot_at(partition, partition->head)->offset);
+}
+
+void partition_finish_many(struct partition *partition, const uint64_t *slots, size_t count)
+{
+	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
+	for (size_t i = 0; i < count; i++)
+		mark_finished(partition, slots[i]);
+	advance(partition);
+	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
+}
+
+void partition_finish(struct partition *partition, uint64_t slot)
+{
+	partition_finish_many(partition, &slot, 1);
+}
+
+int64_t partition_committable(struct partition *partition)
+{
+	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
+	int64_t next_offset = partition->next_offset > partition->committed ? partition->next_offset : -1;
+	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
+	return next_offset;
+}
+
+void partition_committed(struct partition *partition, int64_t next_offset)
+{
+	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
+	if (next_offset > partition->committed)
+		partition->committed = next_offset;
+	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
+}
+
+int64_t partition_next_offset(struct partition *partition)
+{
+	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
+	int64_t next_offset = partition->next_offset;
+	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
+	return next_offset;
+}
+
+struct partition_load partition_load(struct partition *partition)
+{
+	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
+	bool any = partition->head < partition->tail;
+	struct partition_load load = {
+	        .ahead = partition->tail - partition->head,
+	        .oldest_ms = any ? slot_at(partition, partition->head)->came_ms : 0,
+	        .unfinished = partition->unfinished,
+	        .finished = partition->finished,
+	};
+	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
+	return load;
+}
+
+void partition_visit_first(struct partition *partition, void (*visit)(void *self, const struct record *record),
+                           void *self)
+{
+	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
+	if (partition->head < partition->tail && slot_at(partition, partition->head)->record)
+		visit(self, slot_at(partition, partition->head)->record);
+	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
+}
+
+size_t partition_record_count(const struct partition *partition)
+{
+	return atomic_load_explicit(&partition->record_count, memory_order_acquire);
+}
+
+size_t partition_record_bytes(const struct partition *partition)
+{
+	return atomic_load_explicit(&partition->record_bytes, memory_order_relaxed);
+}
+
+void partition_add_taken(struct partition *partition, long count)
+{
+	atomic_fetch_add_explicit(&partition->taken, count, memory_order_acq_rel);
+}
+
+long partition_taken(const struct partition *partition)
+{
+	return atomic_load_explicit(&partition->taken, memory_order_acquire);
+}
+
+void partition_revoke(struct partition *partition)
+{
+	atomic_store_explicit(&partition->revoked, true, memory_order_release);
+}
+
+bool partition_is_revoked(const struct partition *partition)
+{
+	return atomic_load_explicit(&partition->revoked, memory_order_acquire);
+}
+
+struct record *record_create(rd_kafka_message_t *message, struct partition *partition)
+{
+	struct record *record = must(calloc(1, sizeof(*record)));
+	*record = (struct record){
+	        .message = message,
+	        .partition = partition,
+	        .fetched_us = clock_monotonic_us(),
+	        .bytes = sizeof(*record) + sizeof(*message) + sizeof(struct slot) + message->len + message->key_len,
+	        .references = 1,
+	};
+	partition_ref(partition);
+	atomic_fetch_add_explicit(&partition->record_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&partition->record_bytes, record->bytes, memory_order_relaxed);
+	return record;
+}
+
+void record_begin(struct record *record, int64_t now_ms)
+{
+	record->slot = begin(record->partition, record->message->offset, now_ms, record);
+}
+
+void record_ref(struct record *record)
+{
+	atomic_fetch_add_explicit(&record->references, 1, memory_order_relaxed);
+}
+
+void record_unref(struct record *record)
+{
+	if (atomic_fetch_sub_explicit(&record->references, 1, memory_order_acq_rel) != 1)
+		return;
+	struct partition *partition = record->partition;
+	rd_kafka_message_destroy(record->message);
+	atomic_fetch_sub_explicit(&partition->record_bytes, record->bytes, memory_order_relaxed);
+	/* Last: who waits for the count to be zero may close the consumer, which the message must not outlive. */
+	atomic_fetch_sub_explicit(&partition->record_count, 1, memory_order_release);
+	free(record);
+	partition_unref(partition);
+}
+
+void record_finish_many(struct record *const *records, size_t count)
+{
+	for (size_t i = 0; i < count;) {
+		struct partition *partition = records[i]->partition;
+		size_t end = i;
+		PTHREAD_OK(pthread_mutex_lock(&partition->lock));
+		for (; end < count && records[end]->partition == partition; end++)
+			mark_finished(partition, records[end]->slot);
+		advance(partition);
+		PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
+		for (; i < end; i++)
+			record_unref(records[i]);
+	}
+}
+
+void record_finish(struct record *record)
+{
+	record_finish_many(&record, 1);
+}
+
+void record_drop(struct record *record)
+{
+	struct partition *partition = record->partition;
+	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
+	if (record->slot >= partition->head && record->slot < partition->tail) {
+		struct slot *slot = slot_at(partition, record->slot);
+		if (slot->record == record)
+			slot->record = NULL;
+	}
+	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
+	record_unref(record);
+}
