@@ -37,10 +37,19 @@ const struct dedup_table *dedup_message_table(struct dedup *dedup);
 bool dedup_make_day(struct dedup *dedup, struct pg *side, int64_t time_ms, struct error *error) MUST_CHECK;
 /* Reads the catalogue again (a statement met 42P01: another host dropped a day). */
 bool dedup_refresh(struct dedup *dedup, struct pg *side, struct error *error) MUST_CHECK;
-/* This host's progress of one partition: the offset to be read next, and the time in the id of its oldest unfinished event
- * (-1: none unfinished).  Written before the offset commit; next_offset only rises. */
-struct dedup_progress { const char *topic; int32_t partition; int64_t next_offset, oldest_id_ms; };
-bool dedup_report_progress(struct dedup *dedup, struct pg *side, const struct dedup_progress *rows, size_t count, struct error *error) MUST_CHECK;
+/* This host's progress of one partition: the offset to be read next, and oldest_ms, before which nothing comes again: the
+ * Kafka timestamp of the oldest unfinished record; when none is unfinished, that of the last finished one; when moreover
+ * the partition was read to its end (lag 0), now.  -1: not known, what is stored stays.  Nothing processed later than the
+ * smallest oldest_ms of the group is ever forgotten, so a partition that never says it keeps every day.
+ * Written on assignment (before its first record is worked on), before each offset commit, and for every assigned partition,
+ * idle or stuck, before each dedup_tend.  next_offset only rises; a row with a lower one is ignored. */
+struct dedup_progress {
+	const char *topic;
+	int32_t partition;
+	int64_t next_offset, oldest_ms;
+};
+bool dedup_report_progress(struct dedup *dedup, struct pg *side, const struct dedup_progress *rows, size_t count,
+                           struct error *error) MUST_CHECK;
 /* Makes days ahead; drops the oldest day while its last insert is older than the retention and no partition's oldest
  * unfinished event is that old (lock_timeout 100 ms; busy: next time); deletes old rows of processed_event_other and
  * processed_message in batches.  *out_dropped: days forgotten. */
