@@ -1,2 +1,10 @@
-# sources of core/kafka
-libidemcore_a_SOURCES += core/kafka/record.c core/kafka/record.h
+# core/kafka: thin wrappers over librdkafka
+libidemcore_a_SOURCES += \
+	core/kafka/admin.c core/kafka/admin.h \
+	core/kafka/assignment.c core/kafka/assignment.h \
+	core/kafka/client.c core/kafka/client.h \
+	core/kafka/consumer.c core/kafka/consumer.h \
+	core/kafka/producer.c core/kafka/producer.h \
+	core/kafka/rebalance.c core/kafka/rebalance.h \
+	core/kafka/record.c core/kafka/record.h
+EXTRA_DIST += core/kafka/README.md
