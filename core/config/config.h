@@ -47,8 +47,8 @@ struct config_source {
 
 struct config_database {
 	const char *conninfo;
-	const char *password; /* from password_file; never printed but into the child's descriptor */
-	const char *password_file;
+	const char *password; /* given, or read from there; never printed but into the child's descriptor */
+	const char *password_file, *password_env;
 	const char *schema; /* where the tables of sql/ live, default "public" */
 	enum config_pooler pooler;
 	bool allow_async_commit; /* accept a server with synchronous_commit=off */

@@ -1,1 +1,29 @@
-# sources of core/config
+# core/config: the configuration
+AM_CPPFLAGS += -DIDEM_PLUGIN_DIR='"$(pkglibdir)"'
+libidemcore_a_SOURCES += \
+	core/config/check.c core/config/check.h \
+	core/config/config.c core/config/config.h \
+	core/config/librdkafka.c core/config/librdkafka.h \
+	core/config/names.c core/config/names.h \
+	core/config/nearest.c core/config/nearest.h \
+	core/config/print.c \
+	core/config/properties.c core/config/properties.h \
+	core/config/reader.c core/config/reader.h \
+	core/config/reference.c \
+	core/config/report.c core/config/report.h \
+	core/config/secret.c core/config/secret.h \
+	core/config/settings.c core/config/settings.h core/config/settings.def \
+	core/config/value.c core/config/value.h
+EXTRA_DIST += core/config/README.md
+
+noinst_PROGRAMS += core/config/config_doc
+core_config_config_doc_SOURCES = core/config/config_doc.c
+core_config_config_doc_LDADD = libidemcore.a $(LIBS_ALL)
+
+# The generated pages are committed; test_config_pages fails when they drift from the table.
+EXTRA_DIST += doc/reference/settings.md doc/idem.conf.sample
+.PHONY: config-pages
+config-pages: core/config/config_doc
+	mkdir -p $(top_srcdir)/doc/reference
+	core/config/config_doc reference >$(top_srcdir)/doc/reference/settings.md
+	core/config/config_doc sample >$(top_srcdir)/doc/idem.conf.sample
