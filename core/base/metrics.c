@@ -1,4 +1,6 @@
 #include "core/base/metrics.h"
+
+#include <stdio.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -78,4 +80,11 @@ int64_t metrics_latency_quantile_us(const struct metrics_page *page, double quan
 	if (counts[bucket] == 0)
 		return floor_us;
 	return floor_us + (int64_t)((double)(width_us - 1) * (rank - (double)below) / (double)counts[bucket]);
+}
+
+void metrics_set_ready(struct metrics_page *page, bool ready, const char *reason)
+{
+	if (!ready)
+		snprintf(page->not_ready_reason, sizeof(page->not_ready_reason), "%s", reason);
+	atomic_store(&page->ready, ready);
 }

@@ -52,6 +52,8 @@ static inline int64_t metrics_get(const struct metrics_page *page, enum metric_i
 {
 	return atomic_load_explicit(&page->value[id], memory_order_relaxed);
 }
+/* Readiness, and for people why it is not there (shown only while not ready). */
+void metrics_set_ready(struct metrics_page *page, bool ready, const char *reason);
 void metrics_observe_latency(struct metrics_page *page, int64_t us);
 /* The latency that the part `quantile` (0.95: 95 %) of what was observed stayed below; 0 when nothing was. */
 int64_t metrics_latency_quantile_us(const struct metrics_page *page, double quantile);

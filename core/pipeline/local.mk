@@ -14,3 +14,9 @@ tests_unit_test_tracker_LDADD = $(UNIT_LIBS)
 tests_unit_test_lanes_SOURCES = tests/unit/test_lanes.c tests/unit/fake_message.h
 tests_unit_test_lanes_LDADD = $(UNIT_LIBS)
 endif
+libidemcore_a_SOURCES += \
+	core/pipeline/batch.c core/pipeline/batch.h core/pipeline/batch_claim.c core/pipeline/batch_commit.c \
+	core/pipeline/batch_flush.c core/pipeline/batch_handle.c core/pipeline/batch_open.c core/pipeline/batch_set.c \
+	core/pipeline/engine.h core/pipeline/gate.c core/pipeline/gate.h core/pipeline/settle.c core/pipeline/settle.h \
+	core/pipeline/watch.c core/pipeline/watch.h core/pipeline/worker.c core/pipeline/worker.h
+libidemcore_a_SOURCES += core/pipeline/pipeline.c core/pipeline/pipeline.h core/pipeline/side.c core/pipeline/side.h

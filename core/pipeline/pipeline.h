@@ -5,13 +5,20 @@
 #include "core/config/config.h"
 
 struct pipeline_options {
-	const struct config *config;        /* one pipeline */
+	const struct config *config; /* one pipeline */
 	const struct config_pipeline *pipeline;
-	const char *plugin_path;            /* the staged copy */
+	const char *plugin_path; /* the staged copy */
 	struct metrics_page *metrics;
 };
 /* Exit statuses of a child, read by the supervisor; anything else, or a signal, is a death. */
-enum { CHILD_STOPPED = 0, CHILD_SERVICE_MISSING = 69, CHILD_INTERNAL = 70, CHILD_STOLEN = 76 /* stay down: alarm */, CHILD_PLUGIN_REFUSED = 77 /* stay down */, CHILD_CONFIG = 78 /* stay down */ };
+enum {
+	CHILD_STOPPED = 0,
+	CHILD_SERVICE_MISSING = 69,
+	CHILD_INTERNAL = 70,
+	CHILD_STOLEN = 76 /* stay down: alarm */,
+	CHILD_PLUGIN_REFUSED = 77 /* stay down */,
+	CHILD_CONFIG = 78 /* stay down */
+};
 /* Runs until pipeline_request_stop (SIGTERM); returns the exit status.  [main thread of the child] */
 int pipeline_run(const struct pipeline_options *options);
 void pipeline_request_stop(void); /* async-signal-safe */

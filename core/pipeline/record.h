@@ -25,6 +25,7 @@ struct record {
 	uint32_t attempt;            /* of in place retries, from 1; 0: take it from the headers */
 	int64_t fetched_us;          /* monotonic, for the latency histogram */
 	size_t bytes;                /* what it counts against queue.max_bytes */
+	uint32_t redone;             /* transactions of it alone that met a dead-lock */
 	bool commit_sent;            /* a COMMIT that held it as DONE was sent and its outcome is unknown */
 	_Atomic uint32_t references;
 };

@@ -1,0 +1,13 @@
+/* One-dimensional PostgreSQL arrays in the binary format, built in an arena. */
+#ifndef IDEM_DB_ARRAY_H
+#define IDEM_DB_ARRAY_H
+#include "core/base/arena.h"
+#include "core/base/bytes.h"
+#include <stdint.h>
+
+enum array_type { ARRAY_INT8 = 20, ARRAY_TEXT = 25, ARRAY_UUID = 2950 }; /* oids of the elements */
+
+/* items: for ARRAY_UUID 16 bytes each, for ARRAY_TEXT text; none absent. */
+struct bytes array_from_bytes(struct arena *arena, enum array_type type, const struct bytes *items, size_t count);
+struct bytes array_from_int8(struct arena *arena, const int64_t *items, size_t count);
+#endif

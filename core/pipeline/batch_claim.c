@@ -1,0 +1,199 @@
+/* Step 5: BEGIN, and one sorted INSERT … ON CONFLICT DO NOTHING RETURNING per table.  What is not returned was
+ * processed before. */
+#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/assert.h"
+#include "core/base/clock.h"
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include "core/db/array.h"
+#include "core/pipeline/batch.h"
+
+static const struct pg_statement begin = {.sql = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"};
+/* A copy of an id in somebody's open transaction holds back only itself: the batch is halved on 55P03. */
+static const struct pg_statement wait_shortly = {.sql = "SET LOCAL lock_timeout = '250ms'"};
+static const struct pg_statement wait_as_before = {.sql = "SET LOCAL lock_timeout TO DEFAULT"};
+static const struct pg_statement transaction_id = {.sql = "SELECT pg_current_xact_id()::text"};
+
+/* The keys and hashes of a group as arrays, and the group's name: the parameters of claim, look_up and release. */
+static bool claim_queue(struct batch *batch, const struct pg_statement *statement, const struct claim_group *group,
+                        bool has_hashes)
+{
+	struct arena *arena = &batch->arena;
+	struct bytes *keys = arena_alloc(arena, group->count * sizeof(*keys));
+	for (size_t i = 0; i < group->count; i++)
+		keys[i] = group->entries[i]->key;
+	struct bytes key_array =
+	        array_from_bytes(arena, group->table->is_text ? ARRAY_TEXT : ARRAY_UUID, keys, group->count);
+	struct bytes hash_array = BYTES_NONE;
+	if (has_hashes) {
+		int64_t *hashes = arena_alloc(arena, group->count * sizeof(*hashes));
+		for (size_t i = 0; i < group->count; i++)
+			hashes[i] = group->entries[i]->event.content_hash;
+		hash_array = array_from_int8(arena, hashes, group->count);
+	}
+	const char *name = batch->engine->pipeline->name;
+	const char *values[] = {key_array.ptr, has_hashes ? hash_array.ptr : name, name};
+	const int lengths[] = {(int)key_array.len, (int)hash_array.len, 0};
+	const int formats[] = {1, has_hashes, 0};
+	struct pg_params params = {values, lengths, formats, has_hashes ? 3 : 2};
+	struct error error;
+	return pg_queue(batch->pg, statement, &params, &error) || batch_fail_host(batch, &error);
+}
+
+bool batch_queue_release(struct batch *batch, const struct claim_group *group)
+{
+	return claim_queue(batch, &group->table->release, group, false);
+}
+
+static bool claim_send(struct batch *batch)
+{
+	struct error error;
+	bool is_shared = batch->count > 1;
+	batch->begun_ms = clock_monotonic_ms();
+	if (!pg_queue(batch->pg, &begin, NULL, &error) ||
+	    (is_shared && !pg_queue(batch->pg, &wait_shortly, NULL, &error)))
+		return batch_fail_host(batch, &error);
+	for (size_t i = 0; i < batch->claim_count; i++)
+		if (!claim_queue(batch, &batch->claims[i].table->claim, &batch->claims[i], true))
+			return false;
+	if ((is_shared && !pg_queue(batch->pg, &wait_as_before, NULL, &error)) ||
+	    !pg_queue(batch->pg, &transaction_id, NULL, &error))
+		return batch_fail_host(batch, &error);
+	return batch_sync(batch);
+}
+
+static struct entry *claim_find(const struct claim_group *group, struct bytes key)
+{
+	size_t low = 0, high = group->count;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		struct bytes other = group->entries[middle]->key;
+		size_t shorter = other.len < key.len ? other.len : key.len;
+		int order = memcmp(other.ptr, key.ptr, shorter);
+		if (order == 0)
+			order = (other.len > key.len) - (other.len < key.len);
+		if (order == 0)
+			return group->entries[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+static struct bytes result_bytes(const PGresult *result, int row, int column)
+{
+	return (struct bytes){PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column)};
+}
+
+static void claim_take(const struct claim_group *group, const PGresult *result)
+{
+	for (int row = 0; row < PQntuples(result); row++) {
+		struct entry *entry = claim_find(group, result_bytes(result, row, 0));
+		ASSERT(entry);
+		entry->claimed = true;
+	}
+}
+
+/* 42P01: another host forgot that day just now; the catalogue has to be read again. */
+static bool claim_failed(struct batch *batch, const PGresult *result)
+{
+	struct error error;
+	pg_result_error(result, "claiming ids", &error);
+	if (strcmp(error.sqlstate, "42P01") == 0)
+		return batch_fail(batch, BATCH_CATALOGUE, &error);
+	return batch_fail_host(batch, &error);
+}
+
+/* Answers in the order of claim_send. */
+static bool claim_read(struct batch *batch)
+{
+	size_t skip = batch->count > 1 ? 2 : 1, at = 0;
+	for (PGresult *result;; at++, PQclear(result)) {
+		if (!batch_next(batch, &result))
+			return false;
+		if (!result)
+			return batch->failure == BATCH_FINE;
+		if (batch->failure != BATCH_FINE)
+			continue;
+		if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+			claim_failed(batch, result);
+		else if (at >= skip && at < skip + batch->claim_count)
+			claim_take(&batch->claims[at - skip], result);
+		else if (PQresultStatus(result) == PGRES_TUPLES_OK)
+			snprintf(batch->transaction_id, sizeof(batch->transaction_id), "%s", PQgetvalue(result, 0, 0));
+	}
+}
+
+/* ---- duplicates ---- */
+
+static struct claim_group claim_duplicates(struct batch *batch, const struct claim_group *group)
+{
+	struct claim_group found = {group->table, arena_alloc(&batch->arena, group->count * sizeof(*found.entries)), 0};
+	for (size_t i = 0; i < group->count; i++)
+		if (!group->entries[i]->claimed)
+			found.entries[found.count++] = group->entries[i];
+	return found;
+}
+
+static void claim_compare_content(const struct claim_group *duplicates, const PGresult *result)
+{
+	for (int row = 0; row < PQntuples(result); row++) {
+		struct entry *entry = claim_find(duplicates, result_bytes(result, row, 0));
+		uint64_t stored;
+		ASSERT(entry && PQgetlength(result, row, 1) == sizeof(stored));
+		memcpy(&stored, PQgetvalue(result, row, 1), sizeof(stored));
+		entry->is_conflict = (int64_t)be64toh(stored) != entry->event.content_hash;
+	}
+}
+
+static bool claim_look_up(struct batch *batch, const struct claim_group *duplicates, size_t count)
+{
+	struct error error;
+	size_t at = 0;
+	for (size_t i = 0; i < count; i++)
+		if (!claim_queue(batch, &duplicates[i].table->look_up, &duplicates[i], false))
+			return false;
+	if (!batch_sync(batch))
+		return false;
+	for (PGresult *result;; at++, PQclear(result)) {
+		if (!batch_next(batch, &result))
+			return false;
+		if (!result)
+			return batch->failure == BATCH_FINE;
+		if (PQresultStatus(result) == PGRES_TUPLES_OK)
+			claim_compare_content(&duplicates[at], result);
+		else if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
+			pg_result_error(result, "looking up processed ids", &error);
+			batch_fail_host(batch, &error);
+		}
+	}
+}
+
+/* Rows that were there: processed by this very process when the COMMIT that held them had an unknown outcome. */
+static bool claim_judge_duplicates(struct batch *batch)
+{
+	struct claim_group *duplicates = arena_alloc(&batch->arena, batch->claim_count * sizeof(*duplicates));
+	size_t count = 0;
+	for (size_t i = 0; i < batch->claim_count; i++) {
+		struct claim_group found = claim_duplicates(batch, &batch->claims[i]);
+		for (size_t j = 0; j < found.count; j++)
+			found.entries[j]->outcome = found.entries[j]->was_sent ? OUTCOME_DONE : OUTCOME_DUPLICATE;
+		if (found.count)
+			duplicates[count++] = found;
+	}
+	return count == 0 || claim_look_up(batch, duplicates, count);
+}
+
+bool batch_claim(struct batch *batch)
+{
+	if (!claim_send(batch) || !claim_read(batch))
+		return false;
+	(void)FAILPOINT("after_claim");
+	return claim_judge_duplicates(batch);
+}

@@ -1,0 +1,162 @@
+/* Step 7: claims of what is not done are released, the transaction is checked to be the one that was begun, COMMIT. */
+#include <stdio.h>
+
+#include "core/base/failpoint.h"
+#include "core/base/log.h"
+#include "core/pipeline/batch.h"
+
+/* A plugin may have hidden set_config('synchronous_commit', …) in a function: the host has the last word. */
+static const struct pg_statement durable = {.sql = "SET LOCAL synchronous_commit TO 'on'"};
+/* Fails with 22012 when somebody ended our transaction and another one runs now (COMMIT AND CHAIN passes every check of
+ * the status). */
+static const struct pg_statement same_transaction = {.sql = "SELECT 1 / (pg_current_xact_id() = $1::text::xid8)::int"};
+static const struct pg_statement commit = {.sql = "COMMIT"};
+
+static bool commit_has_effect(const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		if (batch->entries[i].claimed && batch->entries[i].outcome == OUTCOME_DONE)
+			return true;
+	return false;
+}
+
+/* The claims of a table that must not stay: events not done, and those not begun. */
+static struct claim_group commit_not_done(struct batch *batch, const struct claim_group *group)
+{
+	struct claim_group found = {group->table, arena_alloc(&batch->arena, group->count * sizeof(*found.entries)), 0};
+	for (size_t i = 0; i < group->count; i++)
+		if (group->entries[i]->claimed && group->entries[i]->outcome != OUTCOME_DONE)
+			found.entries[found.count++] = group->entries[i];
+	return found;
+}
+
+static bool commit_release_failed(struct batch *batch, size_t expected, size_t found)
+{
+	struct error error;
+	error_set(&error, ERROR_DB, "released %zu claims, expected %zu: the batch is given up", found, expected);
+	return batch_fail(batch, BATCH_HOST, &error);
+}
+
+/* Right before COMMIT and not earlier: a release would be undone by going back to a savepoint, and the event lost as a
+ * duplicate. */
+static bool commit_release(struct batch *batch)
+{
+	size_t expected = 0, found = 0;
+	for (size_t i = 0; i < batch->claim_count; i++) {
+		struct claim_group group = commit_not_done(batch, &batch->claims[i]);
+		expected += group.count;
+		if (group.count && !batch_queue_release(batch, &group))
+			return false;
+	}
+	if (expected == 0)
+		return true;
+	if (!batch_sync(batch))
+		return false;
+	for (PGresult *result;; PQclear(result)) {
+		if (!batch_next(batch, &result))
+			return false;
+		if (!result)
+			break;
+		if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
+			struct error error;
+			pg_result_error(result, "releasing claims", &error);
+			batch_fail_host(batch, &error);
+		}
+		found += (size_t)PQntuples(result);
+	}
+	if (batch->failure != BATCH_FINE)
+		return false;
+	return found == expected || commit_release_failed(batch, expected, found);
+}
+
+static bool commit_send(struct batch *batch)
+{
+	const char *values[] = {batch->transaction_id};
+	struct pg_params params = {values, NULL, NULL, 1};
+	struct error error;
+	if (!pg_queue(batch->pg, &durable, NULL, &error) || !pg_queue(batch->pg, &same_transaction, &params, &error) ||
+	    !pg_queue(batch->pg, &commit, NULL, &error))
+		return batch_fail_host(batch, &error);
+	for (size_t i = 0; i < batch->count; i++)
+		if (batch->entries[i].claimed && batch->entries[i].outcome == OUTCOME_DONE)
+			batch->entries[i].record->commit_sent = true;
+	return batch_sync(batch);
+}
+
+static bool commit_stolen(struct batch *batch)
+{
+	struct error error;
+	error_set(&error, ERROR_PLUGIN,
+	          "the transaction that was begun is not the one that runs: a statement of the plugin "
+	          "ended it");
+	return batch_fail(batch, BATCH_STOLEN, &error);
+}
+
+/* The answer is in: the outcome is known, whatever it is. */
+static void commit_known(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		if (batch->entries[i].claimed)
+			batch->entries[i].record->commit_sent = false;
+}
+
+/* The transaction is gone.  Alone, it is the event's failure. */
+static bool commit_refused(struct batch *batch, const struct error *error)
+{
+	struct entry *entry = &batch->entries[0];
+	commit_known(batch);
+	if (batch_fail_if_not_events(batch, NULL, error))
+		return false;
+	if (batch->count > 1)
+		return batch_fail(batch, BATCH_AGAIN, error);
+	batch_judge_error(batch, entry, error);
+	entry->claimed = false;
+	return true;
+}
+
+static bool commit_read(struct batch *batch)
+{
+	/* In the order of commit_send; only COMMIT's own tag is a success. */
+	enum { ANSWER_DURABLE, ANSWER_SAME, ANSWER_COMMIT, ANSWERS };
+	struct error error, refused;
+	bool is_committed = false, is_refused = false, is_stolen = false;
+	for (size_t at = 0;; at++) {
+		PGresult *result;
+		if (!batch_next(batch, &result))
+			return false;
+		if (!result)
+			break;
+		if (PQresultStatus(result) == PGRES_FATAL_ERROR) {
+			pg_result_error(result, at == ANSWER_COMMIT ? "commit" : "before commit", &error);
+			is_stolen |= at == ANSWER_SAME && strcmp(error.sqlstate, "22012") == 0;
+			refused = error;
+			is_refused = true;
+		}
+		if (at == ANSWER_COMMIT && PQresultStatus(result) == PGRES_COMMAND_OK)
+			is_committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
+		PQclear(result);
+	}
+	if (is_stolen || PQtransactionStatus(pg_handle(batch->pg)) == PQTRANS_INTRANS)
+		return commit_stolen(batch);
+	if (is_refused)
+		return commit_refused(batch, &refused);
+	commit_known(batch);
+	if (is_committed)
+		return true;
+	error_set(&error, ERROR_DB, "COMMIT was answered with ROLLBACK");
+	return batch_fail(batch, BATCH_AGAIN, &error);
+}
+
+bool batch_commit(struct batch *batch)
+{
+	if (!commit_has_effect(batch))
+		return batch_execute(batch, "ROLLBACK");
+	(void)FAILPOINT("before_commit");
+	if (!commit_release(batch) || !commit_send(batch))
+		return false;
+	if (!commit_read(batch))
+		return false;
+	(void)FAILPOINT("after_commit");
+	metrics_add(batch->engine->metrics, METRIC_batches_committed, 1);
+	return true;
+}

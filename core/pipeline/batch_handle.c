@@ -1,0 +1,346 @@
+/* Step 6: the handler is called for each new event.  What it queues waits for the flush; what it reads is sent at once,
+ * with everything queued before it, so that it sees its own and its predecessors' writes. */
+#include <stdlib.h>
+
+#include "core/base/assert.h"
+#include "core/base/log.h"
+#include "core/pipeline/batch.h"
+
+/* ---- verdicts ---- */
+
+void batch_take_verdict(struct batch *batch, struct entry *entry, idem_verdict verdict)
+{
+	const struct idem_call *call = entry->call;
+	if (atomic_load(&call->cancelled)) {
+		batch_retry(batch, entry, "handler_timeout", call->reason);
+		return;
+	}
+	if (call->failed && verdict == IDEM_DONE) {
+		batch_reject(batch, entry, "tx_aborted_by_handler",
+		             BYTES_LITERAL("a statement failed and the handler said DONE all the same"));
+		return;
+	}
+	switch (verdict) {
+	case IDEM_DONE:
+		entry->outcome = OUTCOME_DONE;
+		break;
+	case IDEM_RETRY:
+		batch_retry(batch, entry, "retry", call->reason);
+		break;
+	case IDEM_REJECT:
+		batch_reject(batch, entry, "rejected", call->reason);
+		break;
+	case IDEM_UNSET:
+		log_write(LOG_verdict_invalid, "event %s: the handler left the verdict unset; it is tried again",
+		          batch_event_name(entry));
+		metrics_add(batch->engine->metrics, METRIC_contract_errors, 1);
+		batch_retry(batch, entry, "verdict_unset", BYTES_NONE);
+		break;
+	default:
+		log_write(LOG_verdict_invalid, "event %s: the handler returned the undefined verdict %d",
+		          batch_event_name(entry), (int)verdict);
+		metrics_add(batch->engine->metrics, METRIC_contract_errors, 1);
+		batch_reject(batch, entry, "verdict_invalid", BYTES_NONE);
+		break;
+	}
+}
+
+void batch_judge_culprit(struct batch *batch, struct entry *entry, const struct queued *culprit,
+                         const struct error *error)
+{
+	if (error->code == ERROR_DB) {
+		batch_judge_error(batch, entry, error);
+		return;
+	}
+	struct bytes text =
+	        culprit->reason.ptr ? culprit->reason : arena_copy(&batch->arena, bytes_from_string(error->text));
+	if (culprit->on_miss == IDEM_RETRY)
+		batch_retry(batch, entry, "expectation_missed", text);
+	else
+		batch_reject(batch, entry, "expectation_missed", text);
+}
+
+/* ---- statements that do not wait for the flush ---- */
+
+bool batch_queue_statement(struct batch *batch, const struct queued *queued)
+{
+	struct error error;
+	const struct plugin_statement *statement = plugin_statement(batch->engine->plugin, queued->statement);
+	ASSERT(statement);
+	return pg_queue(batch->pg, &statement->pg, &queued->params, &error) || batch_fail_host(batch, &error);
+}
+
+static int64_t result_affected(PGresult *result)
+{
+	const char *text = PQcmdTuples(result);
+	return *text ? strtoll(text, NULL, 10) : 0;
+}
+
+bool batch_check_answer(struct batch *batch, const struct queued *queued, PGresult *result, struct error *out_error)
+{
+	if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+		return pg_result_error(result, "statement", out_error);
+	atomic_store_explicit(&batch->engine->proved[queued->statement], true, memory_order_relaxed);
+	if (!queued->expects)
+		return true;
+	int64_t affected = result_affected(result);
+	if (affected >= queued->expect_min && (queued->expect_max < 0 || affected <= queued->expect_max))
+		return true;
+	return error_set(out_error, ERROR_LIMIT, "%lld rows affected, expected %lld to %lld", (long long)affected,
+	                 (long long)queued->expect_min, (long long)queued->expect_max);
+}
+
+bool batch_send_now(struct batch *batch, struct queued *first, struct queued **out_culprit, struct error *out_error)
+{
+	struct queued *queued = first;
+	*out_culprit = NULL;
+	for (struct queued *each = first; each; each = each->next)
+		if (!batch_queue_statement(batch, each))
+			return false;
+	if (!batch_sync(batch))
+		return false;
+	for (PGresult *result;; PQclear(result)) {
+		if (!batch_next(batch, &result))
+			return false;
+		if (!result)
+			break;
+		if (!*out_culprit && !batch_check_answer(batch, queued, result, out_error))
+			*out_culprit = queued;
+		queued = queued->next;
+	}
+	if (*out_culprit && out_error->code == ERROR_DB && batch_fail_if_not_events(batch, *out_culprit, out_error))
+		return false;
+	return true;
+}
+
+bool batch_check_constraints(struct batch *batch, bool *out_fine, struct error *out_error)
+{
+	*out_fine = true;
+	if (!batch_queue_sql(batch, "SAVEPOINT k") || !batch_queue_sql(batch, "SET CONSTRAINTS ALL IMMEDIATE") ||
+	    !batch_queue_sql(batch, "ROLLBACK TO SAVEPOINT k") || !batch_sync(batch))
+		return false;
+	for (PGresult *result;; PQclear(result)) {
+		if (!batch_next(batch, &result))
+			return false;
+		if (!result)
+			return *out_fine || !batch_fail_if_not_events(batch, NULL, out_error);
+		if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+			*out_fine = pg_result_error(result, "deferred constraint", out_error);
+	}
+}
+
+/* ---- reading: tx->query ---- */
+
+static bool batch_begin_reading(struct batch *batch)
+{
+	if (batch->reads)
+		return true;
+	if (!batch->set_call && !batch_flush(batch))
+		return false;
+	if (!batch->set_call && !batch_queue_ahead(batch, "SAVEPOINT r"))
+		return false;
+	batch->reads = true;
+	return true;
+}
+
+/* The run's own statements so far, so that the query sees them. */
+static idem_status batch_send_own(struct batch *batch, struct idem_call *call)
+{
+	struct queued *culprit;
+	struct error error;
+	if (!call->queued_first)
+		return IDEM_OK;
+	if (!batch_send_now(batch, call->queued_first, &culprit, &error)) {
+		call_set_error(call, IDEM_E_DB, batch->error.sqlstate, true, "the batch can't go on");
+		return IDEM_E_DB;
+	}
+	call->queued_first = NULL;
+	call->queued_tail = &call->queued_first;
+	if (!culprit)
+		return IDEM_OK;
+	call_set_error(call, IDEM_E_DB, error.sqlstate, false, "%s", error.text);
+	return IDEM_E_DB;
+}
+
+static idem_status batch_query_answer(struct batch *batch, struct idem_call *call, PGresult *result,
+                                      const struct queued *declared, PGresult **out_result)
+{
+	struct error error;
+	if (PQresultStatus(result) != PGRES_FATAL_ERROR) {
+		if (declared)
+			atomic_store_explicit(&batch->engine->proved[declared->statement], true, memory_order_relaxed);
+		*out_result = result;
+		return IDEM_OK;
+	}
+	pg_result_error(result, "query", &error);
+	PQclear(result);
+	bool is_cancelled = atomic_load(&call->cancelled) && strcmp(error.sqlstate, "57014") == 0;
+	if (!is_cancelled && batch_fail_if_not_events(batch, declared, &error))
+		call_set_error(call, IDEM_E_DB, error.sqlstate, true, "the batch can't go on");
+	else
+		call_set_error(call, is_cancelled ? IDEM_E_CANCELLED : IDEM_E_DB, error.sqlstate,
+		               triage_sqlstate(error.sqlstate) == TRIAGE_RETRY, "%s", error.text);
+	call->failed = true;
+	return is_cancelled ? IDEM_E_CANCELLED : IDEM_E_DB;
+}
+
+static bool batch_query_send(struct batch *batch, const struct pg_statement *statement, const struct pg_params *params,
+                             bool is_declared)
+{
+	struct error error;
+	bool is_sent = is_declared ? pg_queue(batch->pg, statement, params, &error)
+	                           : pg_queue_once(batch->pg, statement, params, &error);
+	return (is_sent || batch_fail_host(batch, &error)) && batch_sync(batch);
+}
+
+static idem_status batch_query_wait(struct batch *batch, struct idem_call *call, const struct queued *declared,
+                                    PGresult **out_result)
+{
+	PGresult *result, *sync;
+	watch_query(batch->watch, true);
+	bool is_fine = batch_next(batch, &result) && batch_next(batch, &sync);
+	watch_query(batch->watch, false);
+	if (!is_fine) {
+		call_set_error(call, IDEM_E_DB, batch->error.sqlstate, true, "the batch can't go on");
+		return IDEM_E_DB;
+	}
+	return batch_query_answer(batch, call, result, declared, out_result);
+}
+
+/* Which declared statement an address is, for what is known about it. */
+static const struct queued *batch_declared(struct batch *batch, const struct pg_statement *statement,
+                                           struct queued *found)
+{
+	if (!plugin_owns_statement(batch->engine->plugin, statement))
+		return NULL;
+	for (uint32_t id = 1; id < ENGINE_MAX_STATEMENTS; id++) {
+		const struct plugin_statement *each = plugin_statement(batch->engine->plugin, id);
+		if (!each)
+			break;
+		if (&each->pg == statement) {
+			found->statement = id;
+			return found;
+		}
+	}
+	return NULL;
+}
+
+static idem_status batch_query(void *self, struct idem_call *call, const struct pg_statement *statement,
+                               const struct pg_params *params, PGresult **out_result)
+{
+	struct batch *batch = self;
+	struct queued found;
+	if (batch->failure != BATCH_FINE || call->failed) {
+		call_set_error(call, IDEM_E_DB, "25P02", batch->failure != BATCH_FINE, "a statement failed before");
+		return IDEM_E_DB;
+	}
+	if (atomic_load(&call->cancelled) || (batch->set_call && atomic_load(&batch->set_call->cancelled)))
+		return IDEM_E_CANCELLED;
+	const struct queued *declared = batch_declared(batch, statement, &found);
+	if (!batch_begin_reading(batch)) {
+		call_set_error(call, IDEM_E_DB, batch->error.sqlstate, true, "the batch can't go on");
+		return IDEM_E_DB;
+	}
+	if (batch->current && batch_is_held_back(batch, batch->current)) {
+		atomic_store(&call->cancelled, 1); /* an earlier event of its lane failed in the flush just now */
+		call->failed = true;
+		return IDEM_E_CANCELLED;
+	}
+	idem_status status = batch_send_own(batch, call);
+	if (status != IDEM_OK)
+		return status;
+	if (!batch_query_send(batch, statement, params, declared != NULL)) {
+		call_set_error(call, IDEM_E_DB, "", true, "the batch can't go on");
+		return IDEM_E_DB;
+	}
+	return batch_query_wait(batch, call, declared, out_result);
+}
+
+const struct call_backend batch_backend = {.query = batch_query};
+
+/* ---- calling ---- */
+
+static idem_verdict batch_call_handler(struct batch *batch, struct entry *entry)
+{
+	const struct idem_plugin *plugin = plugin_descriptor(batch->engine->plugin);
+	struct idem_call *handle = call_enter(entry->call, batch->engine->pipeline->plugin.timeout_ms);
+	assert_note(batch_event_name(entry));
+	watch_enter(batch->watch, entry->call, batch_event_name(entry));
+	idem_verdict verdict = plugin->handle(plugin_self(batch->engine->plugin), handle, &entry->view);
+	watch_leave(batch->watch);
+	assert_note(NULL);
+	call_leave(entry->call);
+	batch->handled++;
+	return verdict;
+}
+
+/* Sends the rest of what an event that read has queued, and looks for deferred violations. */
+static bool batch_finish_reading(struct batch *batch, struct entry *entry)
+{
+	struct queued *culprit;
+	struct error error;
+	bool is_fine;
+	if (!batch_send_now(batch, entry->call->queued_first, &culprit, &error))
+		return false;
+	if (culprit) {
+		batch_judge_culprit(batch, entry, culprit, &error);
+		return true;
+	}
+	if (!batch_check_constraints(batch, &is_fine, &error))
+		return false;
+	if (!is_fine)
+		batch_judge_error(batch, entry, &error);
+	return true;
+}
+
+/* The end of an event that read: the rest of its statements goes out now; what failed is undone; then nothing can undo
+ * it but the end of the whole transaction. */
+static bool batch_end_reading(struct batch *batch, struct entry *entry)
+{
+	batch->reads = false;
+	if (entry->outcome == OUTCOME_DONE && !batch_finish_reading(batch, entry))
+		return false;
+	if (entry->outcome != OUTCOME_DONE && !batch_queue_ahead(batch, "ROLLBACK TO SAVEPOINT r"))
+		return false;
+	entry->settled = entry->outcome == OUTCOME_DONE;
+	return batch_queue_ahead(batch, "RELEASE SAVEPOINT r");
+}
+
+static bool batch_handle_entry(struct batch *batch, struct entry *entry)
+{
+	entry->call = &batch->calls[entry->index];
+	call_init(entry->call, batch->engine->plugin, &entry->event, &batch->arena, batch->worker_index, &batch_backend,
+	          batch);
+	plugin_event_view(batch->engine->plugin, &entry->event, &batch->arena, &entry->view);
+	batch->current = entry;
+	idem_verdict verdict = batch_call_handler(batch, entry);
+	batch->current = NULL;
+	if (batch->failure != BATCH_FINE)
+		return false;
+	if (batch_is_held_back(batch, entry))
+		batch_hold_back(batch, entry);
+	else
+		batch_take_verdict(batch, entry, verdict);
+	if (batch->reads)
+		return batch_end_reading(batch, entry);
+	if (entry->outcome == OUTCOME_DONE)
+		batch->pending[batch->pending_count++] = entry;
+	return true;
+}
+
+bool batch_handle(struct batch *batch)
+{
+	batch->pending = arena_alloc(&batch->arena, batch->count * sizeof(*batch->pending));
+	for (size_t i = 0; i < batch->count; i++) {
+		struct entry *entry = &batch->entries[i];
+		if (!entry->claimed || entry->outcome != OUTCOME_OPEN)
+			continue;
+		if (batch_is_held_back(batch, entry))
+			batch_hold_back(batch, entry);
+		else if (batch_should_stop(batch, entry))
+			break;
+		else if (!batch_handle_entry(batch, entry))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,40 @@
+/* What all workers of a pipeline share; made by pipeline.c before they start, read only but for what says otherwise. */
+#ifndef IDEM_PIPELINE_ENGINE_H
+#define IDEM_PIPELINE_ENGINE_H
+#include "core/base/metrics.h"
+#include "core/config/config.h"
+#include "core/db/dedup.h"
+#include "core/event/event.h"
+#include "core/pipeline/gate.h"
+#include "core/pipeline/lanes.h"
+#include "core/plugin/plugin.h"
+#include "core/retry/router.h"
+#include <stdatomic.h>
+
+#define ENGINE_MAX_STATEMENTS 1024
+
+struct engine {
+	const struct config *config;
+	const struct config_pipeline *pipeline;
+	struct plugin *plugin;
+	struct envelope envelope;
+	struct dedup *dedup;
+	struct router *router;
+	struct lanes *lanes;
+	struct metrics_page *metrics;
+	struct gate gate;
+	bool keeps_order; /* an event to be tried again holds back the later ones of its lane */
+	bool has_batch;   /* the plugin has handle_batch */
+	/* Declared statements that some event ran without error: a 42… of one of these is the event's own fault. */
+	_Atomic bool proved[ENGINE_MAX_STATEMENTS];
+	/* Ends the pipeline with an exit status of pipeline.h. [any thread] */
+	void (*stop)(void *self, int status);
+	void *self;
+};
+
+/* Above a handler's time-out and grace, so that the server ends only what nobody works on any more. */
+static inline int64_t engine_idle_in_transaction_ms(const struct engine *engine)
+{
+	return engine->pipeline->plugin.timeout_ms + engine->pipeline->plugin.grace_ms + 30000;
+}
+#endif

@@ -1,0 +1,327 @@
+#include "core/pipeline/pipeline.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/base/assert.h"
+#include "core/base/log.h"
+#include "core/db/schema.h"
+#include "core/pipeline/engine.h"
+#include "core/pipeline/side.h"
+#include "core/pipeline/source.h"
+#include "core/pipeline/watch.h"
+#include "core/pipeline/worker.h"
+
+#define CLOSE_MS 2000 /* what librdkafka gets for destroying itself: it is known to hang */
+
+struct pipeline {
+	struct engine engine;
+	struct config_pipeline config; /* ours, with what the plugin demands */
+	struct event_types *types;
+	struct kafka_property *consumer_properties, *producer_properties;
+	struct config_properties consumer_source, producer_source; /* what they point into */
+	struct side *side;
+	struct source *source;
+	struct worker **workers;
+	struct watch **watches;
+	struct watchdog *watchdog;
+	pthread_t stop_thread;
+	_Atomic int stop_status;
+};
+
+/* ---- stopping ---- */
+
+static int stop_event = -1; /* an eventfd: the only thing a signal handler touches */
+
+static void stop_event_open(void)
+{
+	stop_event = eventfd(0, EFD_CLOEXEC);
+	ASSERT(stop_event >= 0);
+}
+
+void pipeline_request_stop(void)
+{
+	uint64_t one = 1;
+	if (stop_event >= 0 && write(stop_event, &one, sizeof(one)) < 0)
+		return; /* the counter is full: the request is there already */
+}
+
+static void *stop_main(void *argument)
+{
+	struct pipeline *pipeline = argument;
+	uint64_t count;
+	while (read(stop_event, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+	gate_close(&pipeline->engine.gate);
+	source_stop(pipeline->source);
+	return NULL;
+}
+
+static void pipeline_stop(void *self, int status)
+{
+	struct pipeline *pipeline = self;
+	atomic_store(&pipeline->stop_status, status);
+	pipeline_request_stop();
+}
+
+/* ---- health ---- */
+
+static void pipeline_database_changed(void *self, bool down)
+{
+	struct pipeline *pipeline = self;
+	log_write(down ? LOG_database_lost : LOG_database_back, "%s",
+	          down ? "nothing is fetched until postgresql works again" : "going on");
+	metrics_set_ready(pipeline->engine.metrics, !down, "postgresql does not work");
+	if (pipeline->source)
+		source_set_paused(pipeline->source, down);
+}
+
+/* ---- the progress, between source and side ---- */
+
+static void pipeline_progress(void *self, const struct dedup_progress *rows, size_t count)
+{
+	side_progress(((struct pipeline *)self)->side, rows, count);
+}
+
+static bool pipeline_progress_wait(void *self, const struct dedup_progress *rows, size_t count, int timeout_ms)
+{
+	return side_progress_wait(((struct pipeline *)self)->side, rows, count, timeout_ms);
+}
+
+static void pipeline_progress_written(void *self, bool written)
+{
+	source_progress_written(((struct pipeline *)self)->source, written);
+}
+
+/* ---- retry and dead letter records ---- */
+
+static void pipeline_routed(void *self, void *opaque, enum route route)
+{
+	struct pipeline *pipeline = self;
+	metrics_add(pipeline->engine.metrics, route == ROUTE_DEAD ? METRIC_events_dead : METRIC_events_retried, 1);
+	record_finish(opaque);
+}
+
+static void pipeline_route_trouble(void *self, void *opaque, const struct error *error)
+{
+	const struct record *record = opaque;
+	metrics_add(((struct pipeline *)self)->engine.metrics, METRIC_route_errors, 1);
+	log_write_limited(LOG_route_failed, "offset %lld of %s/%d is held: %s", (long long)record->message->offset,
+	                  partition_topic(record->partition), partition_number(record->partition), error->text);
+}
+
+/* ---- opening, in order; each fills *out_status when it fails ---- */
+
+static bool pipeline_failed(enum log_event_id event, const struct error *error, int status, int *out_status)
+{
+	log_write(event, "%s", error->text);
+	*out_status = status;
+	return false;
+}
+
+static bool pipeline_open_plugin(struct pipeline *pipeline, const char *path, int *out_status)
+{
+	struct engine *engine = &pipeline->engine;
+	struct error error;
+	engine->plugin = plugin_open(path, &engine->pipeline->plugin, engine->pipeline->name, &error);
+	if (!engine->plugin)
+		return pipeline_failed(LOG_plugin_refused, &error, CHILD_PLUGIN_REFUSED, out_status);
+	if (pipeline->config.workers > 1 && !plugin_is_concurrent(engine->plugin)) {
+		error_set(&error, ERROR_PLUGIN, "the plugin does not say it is concurrent: set workers = 1");
+		return pipeline_failed(LOG_plugin_refused, &error, CHILD_PLUGIN_REFUSED, out_status);
+	}
+	if (plugin_is_isolated(engine->plugin) || pipeline->config.isolation == CONFIG_ISOLATION_EVENT)
+		pipeline->config.batch.max = 1;
+	if (!plugin_create(engine->plugin, &error) || !plugin_start(engine->plugin, &error))
+		return pipeline_failed(LOG_plugin_refused, &error, CHILD_PLUGIN_REFUSED, out_status);
+	engine->has_batch = plugin_descriptor(engine->plugin)->handle_batch != NULL;
+	log_write(LOG_plugin_opened, "%s %s", plugin_descriptor(engine->plugin)->name,
+	          plugin_descriptor(engine->plugin)->version);
+	return true;
+}
+
+static bool pipeline_open_database(struct pipeline *pipeline, struct pg **out_pg, int *out_status)
+{
+	struct engine *engine = &pipeline->engine;
+	const struct dedup_options options = {
+	        .schema = engine->config->database.schema,
+	        .group = engine->pipeline->name,
+	        .retention_ms = engine->pipeline->dedup.retention_ms,
+	        .day_ms = engine->pipeline->dedup.day_ms,
+	        .max_future_ms = engine->pipeline->event.max_future_ms,
+	};
+	struct error error;
+	struct pg *pg = pg_open(&engine->config->database, "idem side", engine_idle_in_transaction_ms(engine), &error);
+	if (pg && schema_check(pg, options.schema, &error))
+		engine->dedup = dedup_open(pg, &options, &error);
+	if (!engine->dedup) {
+		pg_close(pg);
+		return pipeline_failed(LOG_database_lost, &error, CHILD_SERVICE_MISSING, out_status);
+	}
+	metrics_set(engine->metrics, METRIC_dedup_days, (int64_t)dedup_day_count(engine->dedup));
+	*out_pg = pg;
+	return true;
+}
+
+static bool pipeline_open_envelope(struct pipeline *pipeline, int *out_status)
+{
+	struct engine *engine = &pipeline->engine;
+	const struct config_event *event = &engine->pipeline->event;
+	struct error error;
+	pipeline->types = event_types_create(event->schemas, plugin_descriptor(engine->plugin)->event_types, &error);
+	if (!pipeline->types ||
+	    !envelope_init(&engine->envelope, event, engine->pipeline->name, pipeline->types, &error))
+		return pipeline_failed(LOG_stopped, &error, CHILD_CONFIG, out_status);
+	return true;
+}
+
+static struct kafka_property *pipeline_properties(const struct config_properties *properties)
+{
+	struct kafka_property *list = calloc(properties->count ? properties->count : 1, sizeof(*list));
+	ASSERT(list);
+	for (size_t i = 0; i < properties->count; i++)
+		list[i] = (struct kafka_property){properties->items[i].name, properties->items[i].value};
+	return list;
+}
+
+static bool pipeline_open_kafka(struct pipeline *pipeline, int *out_status)
+{
+	struct engine *engine = &pipeline->engine;
+	struct error error;
+	config_consumer_properties(engine->config, engine->pipeline, &pipeline->consumer_source);
+	config_producer_properties(engine->config, engine->pipeline, &pipeline->producer_source);
+	pipeline->consumer_properties = pipeline_properties(&pipeline->consumer_source);
+	pipeline->producer_properties = pipeline_properties(&pipeline->producer_source);
+	const struct router_options router = {
+	        .pipeline = engine->pipeline,
+	        .properties = pipeline->producer_properties,
+	        .property_count = pipeline->producer_source.count,
+	        .plugin_name = plugin_descriptor(engine->plugin)->name,
+	        .plugin_version = plugin_descriptor(engine->plugin)->version,
+	        .self = pipeline,
+	        .on_finished = pipeline_routed,
+	        .on_trouble = pipeline_route_trouble,
+	};
+	engine->router = router_create(&router, &error);
+	if (!engine->router)
+		return pipeline_failed(LOG_kafka_error, &error, CHILD_SERVICE_MISSING, out_status);
+	const struct source_options source = {
+	        .pipeline = engine->pipeline,
+	        .properties = pipeline->consumer_properties,
+	        .property_count = pipeline->consumer_source.count,
+	        .lanes = engine->lanes,
+	        .router = engine->router,
+	        .metrics = engine->metrics,
+	        .on_progress = pipeline_progress,
+	        .on_progress_wait = pipeline_progress_wait,
+	        .self = pipeline,
+	};
+	pipeline->source = source_create(&source, &error);
+	if (!pipeline->source)
+		return pipeline_failed(LOG_kafka_error, &error, CHILD_SERVICE_MISSING, out_status);
+	return true;
+}
+
+static void pipeline_start_threads(struct pipeline *pipeline, struct pg *side_pg)
+{
+	size_t count = (size_t)pipeline->config.workers;
+	pipeline->workers = calloc(count, sizeof(struct worker *));
+	pipeline->watches = calloc(count, sizeof(struct watch *));
+	ASSERT(pipeline->workers && pipeline->watches);
+	for (size_t i = 0; i < count; i++) {
+		pipeline->workers[i] = worker_create(&pipeline->engine, (uint32_t)i);
+		pipeline->watches[i] = worker_watch(pipeline->workers[i]);
+	}
+	pipeline->side = side_start(&pipeline->engine, side_pg, pipeline_progress_written, pipeline);
+	pipeline->watchdog =
+	        watchdog_start(pipeline->watches, count, pipeline->config.plugin.grace_ms, pipeline->engine.metrics);
+	PTHREAD_OK(pthread_create(&pipeline->stop_thread, NULL, stop_main, pipeline));
+	for (size_t i = 0; i < count; i++)
+		worker_start(pipeline->workers[i]);
+}
+
+/* ---- closing ---- */
+
+static void pipeline_join(struct pipeline *pipeline)
+{
+	pipeline_request_stop();
+	PTHREAD_OK(pthread_join(pipeline->stop_thread, NULL));
+	for (size_t i = 0; i < (size_t)pipeline->config.workers; i++)
+		worker_join(pipeline->workers[i]);
+	side_stop(pipeline->side);
+	watchdog_stop(pipeline->watchdog);
+}
+
+static void pipeline_close(struct pipeline *pipeline)
+{
+	struct engine *engine = &pipeline->engine;
+	plugin_stop(engine->plugin);
+	plugin_destroy(engine->plugin);
+	for (size_t i = 0; i < (size_t)pipeline->config.workers; i++)
+		worker_destroy(pipeline->workers[i]);
+	free(pipeline->workers);
+	free(pipeline->watches);
+	lanes_destroy(engine->lanes);
+	source_destroy(pipeline->source);
+	router_destroy(engine->router, 0);
+	envelope_done(&engine->envelope);
+	event_types_destroy(pipeline->types);
+	dedup_close(engine->dedup);
+	gate_done(&engine->gate);
+	free(pipeline->consumer_properties);
+	free(pipeline->producer_properties);
+	config_properties_done(&pipeline->consumer_source);
+	config_properties_done(&pipeline->producer_source);
+}
+
+/* Everything is committed; only memory is left to give back, and librdkafka may hang over it. */
+static int pipeline_finish(struct pipeline *pipeline, int status)
+{
+	watchdog_end_after(CLOSE_MS, status);
+	pipeline_close(pipeline);
+	log_write(LOG_stopped, "status %d", status);
+	return status;
+}
+
+static void pipeline_init(struct pipeline *pipeline, const struct pipeline_options *options)
+{
+	struct engine *engine = &pipeline->engine;
+	pipeline->config = *options->pipeline;
+	engine->config = options->config;
+	engine->pipeline = &pipeline->config;
+	engine->metrics = options->metrics;
+	engine->stop = pipeline_stop;
+	engine->self = pipeline;
+	engine->keeps_order = pipeline->config.ordering != CONFIG_ORDERING_NONE &&
+	                      pipeline->config.retry.mode == CONFIG_RETRY_IN_PLACE;
+	engine->lanes = lanes_create(pipeline->config.ordering, (size_t)pipeline->config.workers);
+	gate_init(&engine->gate, pipeline_database_changed, pipeline);
+}
+
+int pipeline_run(const struct pipeline_options *options)
+{
+	static struct pipeline pipeline;
+	struct pg *side_pg = NULL;
+	struct error error;
+	int status = CHILD_INTERNAL;
+	stop_event_open();
+	pipeline_init(&pipeline, options);
+	if (!pipeline_open_plugin(&pipeline, options->plugin_path, &status) ||
+	    !pipeline_open_database(&pipeline, &side_pg, &status) || !pipeline_open_envelope(&pipeline, &status) ||
+	    !pipeline_open_kafka(&pipeline, &status))
+		return status; /* the process ends with everything in it */
+	pipeline_start_threads(&pipeline, side_pg);
+	log_write(LOG_started, "pipeline %s", pipeline.config.name);
+	bool is_clean = source_run(pipeline.source, &error);
+	metrics_set_ready(pipeline.engine.metrics, false, "stopping");
+	if (!is_clean) {
+		log_write(LOG_drain_overrun, "%s", error.text);
+		return CHILD_INTERNAL; /* a handler may still run: nothing can be taken from under it */
+	}
+	pipeline_join(&pipeline);
+	return pipeline_finish(&pipeline, atomic_load(&pipeline.stop_status));
+}

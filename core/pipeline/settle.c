@@ -1,0 +1,78 @@
+#include "core/pipeline/settle.h"
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/pipeline/tracker.h"
+
+static void settle_finished(struct batch *batch, struct entry *entry, enum metric_id counter)
+{
+	metrics_add(batch->engine->metrics, counter, 1);
+	record_finish(entry->record);
+}
+
+static void settle_processed(struct batch *batch, struct entry *entry)
+{
+	if (entry->call)
+		call_apply_metrics(entry->call);
+	metrics_observe_latency(batch->engine->metrics, clock_monotonic_us() - entry->record->fetched_us);
+	settle_finished(batch, entry, METRIC_events_processed);
+}
+
+static void settle_routed(struct batch *batch, struct entry *entry, enum route route)
+{
+	log_write_limited(route == ROUTE_DEAD ? LOG_event_dead : LOG_event_retried,
+	                  "event %s of %s/%d offset %lld: %s (attempt %u)", batch_event_name(entry),
+	                  entry->event.record.topic, entry->event.record.partition,
+	                  (long long)entry->event.record.offset, entry->reason, entry->attempt);
+	entry->event.attempt = entry->attempt;
+	router_send(batch->engine->router, &entry->event, route, entry->reason, entry->error_text, entry->record);
+}
+
+static void settle_back(struct settlement *settlement, struct record *record, int64_t hold_ms)
+{
+	settlement->back[settlement->back_count++] = (struct lanes_return){record, hold_ms};
+}
+
+static void settle_retry(struct batch *batch, struct entry *entry, struct settlement *settlement)
+{
+	const struct config_retry *retry = &batch->engine->pipeline->retry;
+	if (retry->mode == CONFIG_RETRY_TOPICS) {
+		settle_routed(batch, entry, ROUTE_RETRY);
+		return;
+	}
+	metrics_add(batch->engine->metrics, METRIC_in_place_retries, 1);
+	log_write_limited(LOG_event_retried, "event %s: %s (attempt %u), again in place", batch_event_name(entry),
+	                  entry->reason, entry->attempt);
+	entry->record->attempt = entry->attempt + 1;
+	settle_back(settlement, entry->record, retry->delays.ms[entry->attempt - 1]);
+}
+
+void settle_batch(struct batch *batch, struct settlement *settlement)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		struct entry *entry = &batch->entries[i];
+		switch (entry->outcome) {
+		case OUTCOME_OPEN:
+			settlement->open[settlement->open_count++] = entry->record;
+			break;
+		case OUTCOME_DONE:
+			settle_processed(batch, entry);
+			break;
+		case OUTCOME_DUPLICATE:
+			settle_finished(batch, entry, METRIC_events_duplicate);
+			break;
+		case OUTCOME_IGNORED:
+			settle_finished(batch, entry, METRIC_events_ignored);
+			break;
+		case OUTCOME_DEAD:
+			settle_routed(batch, entry, ROUTE_DEAD);
+			break;
+		case OUTCOME_RETRY:
+			settle_retry(batch, entry, settlement);
+			break;
+		case OUTCOME_BACK:
+			settle_back(settlement, entry->record, 0);
+			break;
+		}
+	}
+}

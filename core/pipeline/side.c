@@ -1,0 +1,184 @@
+#include "core/pipeline/side.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/assert.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+
+#define SIDE_TEND_MS 60000
+#define SIDE_SKEW_MAX_MS 60000
+
+enum answer { ANSWER_NONE, ANSWER_WRITTEN, ANSWER_FAILED };
+
+struct side {
+	struct engine *engine;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool stopping;
+	struct dedup_progress *rows; /* of the request, owned; NULL: none */
+	size_t row_count;
+	bool is_waited_for; /* side_progress_wait waits: it takes the answer instead of on_written */
+	enum answer answer;
+	struct pg *pg;
+	int64_t next_tend_ms;
+	void (*on_written)(void *self, bool written);
+	void *self;
+};
+
+/* ---- requests ---- */
+
+static void side_free_rows(struct dedup_progress *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free((char *)(uintptr_t)rows[i].topic);
+	free(rows);
+}
+
+static void side_request(struct side *side, const struct dedup_progress *rows, size_t count, bool is_waited_for)
+{
+	side_free_rows(side->rows, side->row_count); /* overtaken by this one, which holds no less */
+	side->rows = calloc(count ? count : 1, sizeof(*side->rows));
+	ASSERT(side->rows);
+	for (size_t i = 0; i < count; i++) {
+		side->rows[i] = rows[i];
+		side->rows[i].topic = strdup(rows[i].topic);
+		ASSERT(side->rows[i].topic);
+	}
+	side->row_count = count;
+	side->is_waited_for = is_waited_for;
+	side->answer = ANSWER_NONE;
+	PTHREAD_OK(pthread_cond_broadcast(&side->changed));
+}
+
+void side_progress(struct side *side, const struct dedup_progress *rows, size_t count)
+{
+	PTHREAD_OK(pthread_mutex_lock(&side->lock));
+	side_request(side, rows, count, false);
+	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
+}
+
+bool side_progress_wait(struct side *side, const struct dedup_progress *rows, size_t count, int timeout_ms)
+{
+	struct timespec until = clock_deadline(timeout_ms);
+	int status = 0;
+	PTHREAD_OK(pthread_mutex_lock(&side->lock));
+	side_request(side, rows, count, true);
+	while (side->answer == ANSWER_NONE && status == 0)
+		status = pthread_cond_clockwait(&side->changed, &side->lock, CLOCK_MONOTONIC, &until);
+	bool is_written = side->answer == ANSWER_WRITTEN;
+	side->is_waited_for = false;
+	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
+	return is_written;
+}
+
+/* ---- the thread ---- */
+
+static bool side_connect(struct side *side, struct error *error)
+{
+	char name[128];
+	if (side->pg && !pg_is_broken(side->pg))
+		return true;
+	pg_close(side->pg);
+	snprintf(name, sizeof(name), "idem %.80s side", side->engine->pipeline->name);
+	side->pg = pg_open(&side->engine->config->database, name, engine_idle_in_transaction_ms(side->engine), error);
+	return side->pg != NULL;
+}
+
+static void side_tend(struct side *side)
+{
+	struct error error;
+	size_t dropped = 0;
+	side->next_tend_ms = clock_monotonic_ms() + SIDE_TEND_MS;
+	if (!side_connect(side, &error) || !dedup_tend(side->engine->dedup, side->pg, &dropped, &error)) {
+		log_write_limited(LOG_dedup_failed, "%s", error.text);
+		return;
+	}
+	int64_t skew_ms = dedup_clock_skew_ms(side->engine->dedup);
+	if (skew_ms > SIDE_SKEW_MAX_MS || skew_ms < -SIDE_SKEW_MAX_MS)
+		log_write_limited(LOG_clock_skew, "the host's clock is %" PRId64 " ms ahead of the database's",
+		                  skew_ms);
+	metrics_set(side->engine->metrics, METRIC_dedup_days, (int64_t)dedup_day_count(side->engine->dedup));
+}
+
+/* Called with the lock, which is let go while the database works. */
+static void side_write(struct side *side)
+{
+	struct dedup_progress *rows = side->rows;
+	size_t count = side->row_count;
+	struct error error;
+	side->rows = NULL;
+	side->row_count = 0;
+	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
+	bool is_written =
+	        side_connect(side, &error) && dedup_report_progress(side->engine->dedup, side->pg, rows, count, &error);
+	if (!is_written)
+		log_write_limited(LOG_dedup_failed, "writing the progress: %s", error.text);
+	side_free_rows(rows, count);
+	PTHREAD_OK(pthread_mutex_lock(&side->lock));
+	if (side->rows)
+		return; /* overtaken meanwhile: the newer request gets the answer */
+	side->answer = is_written ? ANSWER_WRITTEN : ANSWER_FAILED;
+	PTHREAD_OK(pthread_cond_broadcast(&side->changed));
+	if (side->is_waited_for)
+		return;
+	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
+	side->on_written(side->self, is_written);
+	PTHREAD_OK(pthread_mutex_lock(&side->lock));
+}
+
+static void *side_main(void *argument)
+{
+	struct side *side = argument;
+	PTHREAD_OK(pthread_mutex_lock(&side->lock));
+	while (!side->stopping) {
+		int64_t left_ms = side->next_tend_ms - clock_monotonic_ms();
+		if (side->rows) {
+			side_write(side);
+		} else if (left_ms <= 0) {
+			PTHREAD_OK(pthread_mutex_unlock(&side->lock));
+			side_tend(side);
+			PTHREAD_OK(pthread_mutex_lock(&side->lock));
+		} else {
+			struct timespec until = clock_deadline(left_ms);
+			(void)pthread_cond_clockwait(&side->changed, &side->lock, CLOCK_MONOTONIC, &until);
+		}
+	}
+	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
+	return NULL;
+}
+
+struct side *side_start(struct engine *engine, struct pg *pg, void (*on_written)(void *self, bool written), void *self)
+{
+	struct side *side = calloc(1, sizeof(*side));
+	ASSERT(side);
+	side->engine = engine;
+	side->pg = pg;
+	side->on_written = on_written;
+	side->self = self;
+	side->next_tend_ms = clock_monotonic_ms() + SIDE_TEND_MS;
+	PTHREAD_OK(pthread_mutex_init(&side->lock, NULL));
+	PTHREAD_OK(pthread_cond_init(&side->changed, NULL));
+	PTHREAD_OK(pthread_create(&side->thread, NULL, side_main, side));
+	return side;
+}
+
+void side_stop(struct side *side)
+{
+	if (!side)
+		return;
+	PTHREAD_OK(pthread_mutex_lock(&side->lock));
+	side->stopping = true;
+	PTHREAD_OK(pthread_cond_broadcast(&side->changed));
+	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
+	PTHREAD_OK(pthread_join(side->thread, NULL));
+	PTHREAD_OK(pthread_cond_destroy(&side->changed));
+	PTHREAD_OK(pthread_mutex_destroy(&side->lock));
+	side_free_rows(side->rows, side->row_count);
+	pg_close(side->pg);
+	free(side);
+}

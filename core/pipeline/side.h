@@ -1,0 +1,15 @@
+/* The side thread: one more connection for what must not hold up a batch: the progress of the partitions before each
+ * offset commit, and the care of the dedup tables once a minute. */
+#ifndef IDEM_PIPELINE_SIDE_H
+#define IDEM_PIPELINE_SIDE_H
+#include "core/pipeline/engine.h"
+
+struct side;
+/* Takes pg.  on_written answers side_progress, on the side thread. */
+struct side *side_start(struct engine *engine, struct pg *pg, void (*on_written)(void *self, bool written), void *self);
+/* Copies the rows and returns at once; one request at a time. [poll] */
+void side_progress(struct side *side, const struct dedup_progress *rows, size_t count);
+/* The same and waits for the answer. [poll] */
+bool side_progress_wait(struct side *side, const struct dedup_progress *rows, size_t count, int timeout_ms);
+void side_stop(struct side *side); /* NULL allowed */
+#endif

@@ -1,0 +1,40 @@
+/* The watchdog: a thread that sees handlers overrun.  Two steps: at the deadline the call is cancelled, and with it the
+ * statement it waits for; a handler that has not come back `grace` later, and is not waiting inside the host, ends the
+ * process. */
+#ifndef IDEM_PIPELINE_WATCH_H
+#define IDEM_PIPELINE_WATCH_H
+#include "core/base/metrics.h"
+#include "core/db/pg.h"
+#include "core/plugin/call.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum watch_state {
+	WATCH_IDLE,    /* no handler runs */
+	WATCH_HANDLER, /* in the plugin's code */
+	WATCH_QUERY    /* the plugin waits in tx->query: its statement may be cancelled */
+};
+
+struct watch {                /* one worker's; written by the worker, read by the watchdog */
+	pthread_mutex_t lock; /* of everything below; held across a cancel request, so the connection stays */
+	enum watch_state state;
+	struct idem_call *call; /* never freed, only used again */
+	const char *event_id;   /* for the log; valid while state is not IDLE */
+	struct pg *pg;
+	bool cancel_sent;
+};
+
+void watch_init(struct watch *watch);
+void watch_done(struct watch *watch);
+void watch_set_pg(struct watch *watch, struct pg *pg);
+void watch_enter(struct watch *watch, struct idem_call *call, const char *event_id);
+void watch_query(struct watch *watch, bool waits);
+void watch_leave(struct watch *watch);
+
+struct watchdog;
+struct watchdog *watchdog_start(struct watch *const *watches, size_t count, int64_t grace_ms,
+                                struct metrics_page *metrics);
+void watchdog_stop(struct watchdog *watchdog);
+/* Ends the process with _exit(status) when it is still there after ms (a destructor that hangs). */
+void watchdog_end_after(int64_t ms, int status);
+#endif

@@ -1,0 +1,332 @@
+#include "core/pipeline/worker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/base/assert.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/settle.h"
+#include "core/pipeline/tracker.h"
+
+#define REDO_ALONE_MAX 10 /* dead-locks of one event alone before it counts as an attempt */
+
+struct worker {
+	struct engine *engine;
+	uint32_t index;
+	pthread_t thread;
+	struct pg *pg;
+	struct watch watch;
+	struct batch batch;
+	size_t limit;          /* of the next batch: follows the measured time per event, halved by failures */
+	double event_us;       /* measured, smoothed; 0: never ran */
+	unsigned seed;         /* of the jitter */
+	struct record **taken; /* what lanes_take gave */
+	struct record **work;  /* of it, what is still to be done, in order */
+	struct record **open;  /* not begun by the batch that just ran */
+	struct lanes_return *back;
+	size_t back_count;
+};
+
+/* ---- the connection ---- */
+
+static void worker_disconnect(struct worker *worker)
+{
+	watch_set_pg(&worker->watch, NULL);
+	pg_close(worker->pg);
+	worker->pg = worker->batch.pg = NULL;
+}
+
+/* Blocks until there is a connection.  False: the pipeline stops. */
+static bool worker_connect(struct worker *worker)
+{
+	char name[128];
+	struct error error;
+	snprintf(name, sizeof(name), "idem %.80s worker %u", worker->engine->pipeline->name, worker->index);
+	while (!worker->pg) {
+		if (!gate_wait(&worker->engine->gate))
+			return false;
+		worker->pg = pg_open(&worker->engine->config->database, name,
+		                     engine_idle_in_transaction_ms(worker->engine), &error);
+		if (worker->pg) {
+			gate_found(&worker->engine->gate);
+			break;
+		}
+		metrics_add(worker->engine->metrics, METRIC_database_errors, 1);
+		log_write_limited(LOG_database_lost, "%s", error.text);
+		gate_lost(&worker->engine->gate);
+	}
+	worker->batch.pg = worker->pg;
+	watch_set_pg(&worker->watch, worker->pg);
+	return true;
+}
+
+/* After a failed batch: no transaction, no answers outstanding, or no connection. */
+static void worker_clean_up(struct worker *worker)
+{
+	struct batch *batch = &worker->batch;
+	if (worker->pg && !pg_is_broken(worker->pg) && PQtransactionStatus(pg_handle(worker->pg)) != PQTRANS_IDLE) {
+		batch->failure = BATCH_FINE;
+		if (!batch_execute(batch, "ROLLBACK") || PQtransactionStatus(pg_handle(worker->pg)) != PQTRANS_IDLE)
+			worker_disconnect(worker);
+	}
+	if (worker->pg && pg_is_broken(worker->pg))
+		worker_disconnect(worker);
+}
+
+/* isolation = "event": nothing of one event reaches the next, not even what outlives a transaction. */
+static void worker_isolate(struct worker *worker)
+{
+	struct error error;
+	if (worker->engine->pipeline->isolation != CONFIG_ISOLATION_EVENT || !worker->pg || pg_is_broken(worker->pg))
+		return;
+	pg_forget_prepared(worker->pg);
+	if (!pg_run_script(worker->pg, "DISCARD ALL", &error))
+		worker_disconnect(worker);
+}
+
+/* ---- the size of a batch ---- */
+
+static void worker_grow(struct worker *worker, size_t begun, int64_t took_us)
+{
+	const struct config_batch *batch = &worker->engine->pipeline->batch;
+	if (begun == 0)
+		return;
+	double event_us = (double)took_us / (double)begun;
+	worker->event_us = worker->event_us > 0 ? (3 * worker->event_us + event_us) / 4 : event_us;
+	double fits = (double)batch->max_ms * 1000 / (worker->event_us + 1);
+	size_t limit = worker->limit * 4; /* a plugin's first batch is one event */
+	if (fits < (double)limit)
+		limit = (size_t)fits;
+	if (limit > (size_t)batch->max)
+		limit = (size_t)batch->max;
+	worker->limit = limit ? limit : 1;
+}
+
+/* Two batches that met will not meet again at once. */
+static void worker_jitter(struct worker *worker)
+{
+	struct timespec wait = {0, (rand_r(&worker->seed) % 20 + 1) * 1000000};
+	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, NULL);
+}
+
+/* ---- what to do about a batch that failed ---- */
+
+/* Alone and again and again: in the end it counts as an attempt, like any failure of the event's own. */
+static bool worker_is_stuck(struct worker *worker, struct record *record, size_t count)
+{
+	return count == 1 && ++record->redone >= REDO_ALONE_MAX && worker->batch.failure == BATCH_AGAIN;
+}
+
+static void worker_wait_for_host(struct worker *worker)
+{
+	gate_lost(&worker->engine->gate); /* a second, with readiness red */
+	if (gate_wait(&worker->engine->gate))
+		gate_found(&worker->engine->gate);
+}
+
+static void worker_refresh_catalogue(struct worker *worker)
+{
+	struct error error;
+	if (!dedup_refresh(worker->engine->dedup, worker->pg, &error))
+		log_write_limited(LOG_dedup_failed, "%s", error.text);
+}
+
+static bool worker_commit_unknown(struct record *const *records, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (records[i]->commit_sent)
+			return true;
+	return false;
+}
+
+static void worker_database_lost(struct worker *worker, struct record *const *records, size_t count)
+{
+	if (worker_commit_unknown(records, count)) {
+		metrics_add(worker->engine->metrics, METRIC_commits_unknown, 1);
+		log_write(LOG_commit_unknown, "%s; the batch runs again", worker->batch.error.text);
+	}
+	metrics_add(worker->engine->metrics, METRIC_database_errors, 1);
+	log_write_limited(LOG_database_lost, "%s", worker->batch.error.text);
+	worker_disconnect(worker);
+	gate_lost(&worker->engine->gate);
+}
+
+static void worker_recover(struct worker *worker, struct record *const *records, size_t count)
+{
+	const struct error *error = &worker->batch.error;
+	enum batch_failure failure = worker->batch.failure;
+	metrics_add(worker->engine->metrics, METRIC_batches_redone, 1);
+	worker_clean_up(worker);
+	switch (failure) {
+	case BATCH_AGAIN:
+		metrics_add(worker->engine->metrics, METRIC_deadlocks, 1);
+		log_write_limited(LOG_batch_redone, "%zu events again in smaller transactions: %s %s", count,
+		                  error->sqlstate, error->text);
+		worker->limit = count > 1 ? count / 2 : 1;
+		worker_jitter(worker);
+		break;
+	case BATCH_CATALOGUE:
+		worker_refresh_catalogue(worker);
+		break;
+	case BATCH_UNDECIDED:
+	case BATCH_HOST:
+		log_write_limited(LOG_host_statement_failed, "%s %s; no event is blamed, the pipeline waits",
+		                  error->sqlstate, error->text);
+		worker_wait_for_host(worker);
+		break;
+	case BATCH_DATABASE:
+		worker_database_lost(worker, records, count);
+		break;
+	case BATCH_STOLEN:
+		log_write(LOG_transaction_stolen, "%s; first event %s", error->text,
+		          batch_event_name(&worker->batch.entries[0]));
+		worker->engine->stop(worker->engine->self, CHILD_STOLEN);
+		break;
+	case BATCH_FINE:
+		break;
+	}
+}
+
+/* ---- the loop ---- */
+
+static size_t worker_begun(const struct batch *batch)
+{
+	size_t begun = 0;
+	for (size_t i = 0; i < batch->count; i++)
+		begun += batch->entries[i].outcome != OUTCOME_OPEN;
+	return begun;
+}
+
+/* One transaction with the first records of the work left; answers how many of them are off the worker's hands or back.
+ */
+static size_t worker_run_batch(struct worker *worker, size_t count)
+{
+	size_t size = count < worker->limit ? count : worker->limit;
+	struct settlement settlement = {worker->open, 0, worker->back, worker->back_count};
+	int64_t started_us = clock_monotonic_us();
+	bool is_fine = batch_run(&worker->batch, worker->work, size);
+	if (!is_fine && worker_is_stuck(worker, worker->work[0], size)) {
+		worker_clean_up(worker);
+		batch_retry(&worker->batch, &worker->batch.entries[0], "conflict",
+		            BYTES_LITERAL("dead-locks again and again"));
+		is_fine = true;
+	}
+	if (!is_fine) {
+		worker_recover(worker, worker->work, size);
+		worker_isolate(worker);
+		return 0;
+	}
+	worker_grow(worker, worker_begun(&worker->batch), clock_monotonic_us() - started_us);
+	settle_batch(&worker->batch, &settlement);
+	worker->back_count = settlement.back_count;
+	/* What was not begun goes first the next time. */
+	size_t gone = size - settlement.open_count;
+	memcpy(worker->work + gone, worker->open, settlement.open_count * sizeof(*worker->open));
+	worker_isolate(worker);
+	return gone;
+}
+
+/* Records of a lane that an earlier one holds back must not be begun. */
+static size_t worker_leave_held_back(struct worker *worker, size_t count)
+{
+	size_t kept = 0, returned = worker->back_count;
+	if (!worker->engine->keeps_order || returned == 0)
+		return count;
+	for (size_t i = 0; i < count; i++) {
+		bool is_held = false;
+		for (size_t j = 0; j < returned && !is_held; j++)
+			is_held = worker->back[j].record->lane == worker->work[i]->lane;
+		if (is_held)
+			worker->back[worker->back_count++] = (struct lanes_return){worker->work[i], 0};
+		else
+			worker->work[kept++] = worker->work[i];
+	}
+	return kept;
+}
+
+static bool worker_should_stop(struct worker *worker, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!lanes_should_stop(worker->engine->lanes, worker->work[i]))
+			return false;
+	return true;
+}
+
+static void worker_process(struct worker *worker, size_t taken)
+{
+	size_t left = taken;
+	worker->back_count = 0;
+	memcpy(worker->work, worker->taken, taken * sizeof(*worker->work));
+	while ((left = worker_leave_held_back(worker, left)) > 0) {
+		if (worker_should_stop(worker, left) || !worker_connect(worker))
+			break;
+		size_t gone = worker_run_batch(worker, left);
+		left -= gone;
+		memmove(worker->work, worker->work + gone, left * sizeof(*worker->work));
+	}
+	for (size_t i = 0; i < left; i++)
+		worker->back[worker->back_count++] = (struct lanes_return){worker->work[i], 0};
+	batch_reset(&worker->batch);
+	lanes_give_back(worker->engine->lanes, worker->taken, taken, worker->back, worker->back_count);
+}
+
+static void *worker_main(void *argument)
+{
+	struct worker *worker = argument;
+	size_t taken;
+	while (worker_connect(worker) &&
+	       (taken = lanes_take(worker->engine->lanes, worker->limit, -1, worker->taken)) > 0)
+		worker_process(worker, taken);
+	worker_disconnect(worker);
+	return NULL;
+}
+
+struct worker *worker_create(struct engine *engine, uint32_t index)
+{
+	struct worker *worker = calloc(1, sizeof(*worker));
+	size_t max = (size_t)engine->pipeline->batch.max;
+	ASSERT(worker);
+	worker->engine = engine;
+	worker->index = index;
+	worker->limit = 1;
+	worker->seed = (unsigned)clock_monotonic_us() + index;
+	worker->taken = calloc(max, sizeof(*worker->taken));
+	worker->work = calloc(max, sizeof(*worker->work));
+	worker->open = calloc(max, sizeof(*worker->open));
+	worker->back = calloc(max, sizeof(*worker->back));
+	ASSERT(worker->taken && worker->work && worker->open && worker->back);
+	watch_init(&worker->watch);
+	batch_init(&worker->batch, engine, &worker->watch, index);
+	return worker;
+}
+
+void worker_start(struct worker *worker)
+{
+	PTHREAD_OK(pthread_create(&worker->thread, NULL, worker_main, worker));
+}
+
+void worker_join(struct worker *worker)
+{
+	PTHREAD_OK(pthread_join(worker->thread, NULL));
+}
+
+void worker_destroy(struct worker *worker)
+{
+	if (!worker)
+		return;
+	batch_done(&worker->batch);
+	watch_done(&worker->watch);
+	free(worker->taken);
+	free(worker->work);
+	free(worker->open);
+	free(worker->back);
+	free(worker);
+}
+
+struct watch *worker_watch(struct worker *worker)
+{
+	return &worker->watch;
+}
