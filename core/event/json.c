@@ -9,6 +9,7 @@
 #include "core/event/json_tape.h"
 
 #define NO_NODE UINT32_MAX
+#define FIRST_NODES_MAX 1024
 #define PAIRWISE_MAX 16 /* fields up to which comparing each with each is cheaper than hashing */
 
 struct json_parser {
@@ -60,9 +61,13 @@ static void deallocate(void *context, void *old)
 
 static void grow_nodes(struct json_parser *parser)
 {
-	uint32_t capacity = parser->capacity ? parser->capacity * 2 : (uint32_t)(parser->text.len / 16) + 16;
-	struct json_node *nodes = arena_alloc(parser->arena, capacity * sizeof(*nodes));
+	uint32_t capacity = parser->capacity * 2;
 
+	if (!capacity) { /* a value each 16 bytes is usual; a long text may also be one long string */
+		size_t guess = parser->text.len / 16 + 16;
+		capacity = (uint32_t)(guess < FIRST_NODES_MAX ? guess : FIRST_NODES_MAX);
+	}
+	struct json_node *nodes = arena_alloc(parser->arena, capacity * sizeof(*nodes));
 	if (parser->count)
 		memcpy(nodes, parser->nodes, parser->count * sizeof(*nodes));
 	parser->nodes = nodes;

@@ -8,3 +8,10 @@ libidemcore_a_SOURCES += \
 	core/event/key_template.c \
 	core/event/trace.c core/event/trace.h \
 	core/event/uuid.c core/event/uuid.h
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_json tests/unit/test_uuid
+TESTS += tests/unit/test_json tests/unit/test_uuid
+tests_unit_test_json_LDADD = $(UNIT_LIBS)
+tests_unit_test_uuid_LDADD = $(UNIT_LIBS)
+endif
