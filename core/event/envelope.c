@@ -173,11 +173,14 @@ static void note_problem(struct id_search *search, const char *reason, const cha
 	search->detail = detail;
 }
 
-static bool is_unset(const struct uuid *id)
+/* What broken producers send for every event: all but the first would be dropped as duplicates. */
+static bool is_nobodys(const struct uuid *id)
 {
-	static const struct uuid nil;
-
-	return uuid_compare(id, &nil) == 0;
+	for (size_t i = 1; i < sizeof(id->byte); i++) {
+		if (id->byte[i] != id->byte[0])
+			return false;
+	}
+	return id->byte[0] == 0 || id->byte[0] == 0xff;
 }
 
 static void consider_id(struct id_search *search, struct bytes text)
@@ -187,8 +190,8 @@ static void consider_id(struct id_search *search, struct bytes text)
 
 	if (!uuid_from_text(text, &id))
 		note_problem(search, "id_invalid", "the event id is not a UUID of the form 8-4-4-4-12");
-	else if (is_unset(&id))
-		note_problem(search, "id_invalid", "the event id is the nil UUID");
+	else if (is_nobodys(&id))
+		note_problem(search, "id_invalid", "the event id is the nil or the max UUID, which is nobody's");
 	else if (uuid_version(&id) != 7 && search->envelope->config->id_version != CONFIG_ID_ANY)
 		note_problem(search, "id_invalid", "the event id is a UUID, but not version 7");
 	else if (event->has_uuid && uuid_compare(&id, &event->id) != 0)
