@@ -1,10 +1,13 @@
 #include "core/kafka/admin.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/kafka/client.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DEFAULT_MAX_MESSAGE_BYTES 1048588 /* the broker's */
 
 /* A client that never makes a topic by asking for it, or one that does. */
 static rd_kafka_t *client_create(const struct kafka_property *properties, size_t property_count, bool auto_create,
@@ -123,6 +126,75 @@ static bool create_topic(rd_kafka_t *client, const struct kafka_topic_spec *spec
 	return false;
 }
 
+struct settings {
+	bool compacted;
+	int64_t retention_ms, max_message_bytes; /* 0: not told */
+};
+
+static void read_settings(const rd_kafka_ConfigEntry_t **entries, size_t count, struct settings *out_settings)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *name = rd_kafka_ConfigEntry_name(entries[i]),
+		           *value = rd_kafka_ConfigEntry_value(entries[i]);
+		if (!value)
+			continue;
+		if (strcmp(name, "cleanup.policy") == 0)
+			out_settings->compacted = strstr(value, "compact") != NULL;
+		else if (strcmp(name, "retention.ms") == 0)
+			out_settings->retention_ms = strtoll(value, NULL, 10);
+		else if (strcmp(name, "max.message.bytes") == 0)
+			out_settings->max_message_bytes = strtoll(value, NULL, 10);
+	}
+}
+
+/* A broker that can't or may not tell leaves the settings zeroed. */
+static void ask_settings(rd_kafka_t *client, const char *topic, int timeout_ms, struct settings *out_settings)
+{
+	*out_settings = (struct settings){0};
+	rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);
+	rd_kafka_queue_t *answers = rd_kafka_queue_new(client);
+	rd_kafka_DescribeConfigs(client, &resource, 1, NULL, answers);
+	rd_kafka_event_t *event = rd_kafka_queue_poll(answers, timeout_ms);
+	if (event && !rd_kafka_event_error(event)) {
+		size_t count = 0, entry_count = 0;
+		const rd_kafka_ConfigResource_t **resources =
+		        rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event), &count);
+		if (count == 1 && !rd_kafka_ConfigResource_error(resources[0])) {
+			const rd_kafka_ConfigEntry_t **entries =
+			        rd_kafka_ConfigResource_configs(resources[0], &entry_count);
+			read_settings(entries, entry_count, out_settings);
+		}
+	}
+	if (event)
+		rd_kafka_event_destroy(event);
+	rd_kafka_queue_destroy(answers);
+	rd_kafka_ConfigResource_destroy(resource);
+}
+
+static bool is_shorter(int64_t retention_ms, int64_t wanted_ms)
+{
+	return retention_ms > 0 && (wanted_ms < 0 || retention_ms < wanted_ms);
+}
+
+static bool check_topic(rd_kafka_t *client, const struct kafka_topic_spec *spec, int timeout_ms, struct error *error)
+{
+	struct settings settings;
+	ask_settings(client, spec->name, timeout_ms, &settings);
+	if (settings.compacted)
+		return error_set(
+		        error, ERROR_CONFIG,
+		        "topic %s is compacted and would lose records of the same key: set cleanup.policy=delete",
+		        spec->name);
+	if (is_shorter(settings.retention_ms, spec->retention_ms))
+		log_write(LOG_config_warning,
+		          "topic %s keeps records only %" PRId64 " ms; wanted: %" PRId64 " (-1: for ever)", spec->name,
+		          settings.retention_ms, spec->retention_ms);
+	if (settings.max_message_bytes > 0 && settings.max_message_bytes < spec->max_message_bytes)
+		log_write(LOG_config_warning, "topic %s has max.message.bytes=%" PRId64 "; wanted: %" PRId64,
+		          spec->name, settings.max_message_bytes, spec->max_message_bytes);
+	return true;
+}
+
 static bool ensure_topic(rd_kafka_t *client, const struct kafka_topic_spec *spec, int64_t deadline_ms,
                          bool *out_unsupported, struct error *error)
 {
@@ -130,7 +202,9 @@ static bool ensure_topic(rd_kafka_t *client, const struct kafka_topic_spec *spec
 	*out_unsupported = false;
 	if (!kafka_topic_partitions(client, spec->name, remaining_ms(deadline_ms), &partitions, error))
 		return false;
-	return partitions > 0 || create_topic(client, spec, remaining_ms(deadline_ms), out_unsupported, error);
+	if (partitions > 0)
+		return check_topic(client, spec, remaining_ms(deadline_ms), error);
+	return create_topic(client, spec, remaining_ms(deadline_ms), out_unsupported, error);
 }
 
 /* For a broker without CreateTopics (librdkafka's mock cluster): asking for a topic makes it, with the broker's
@@ -161,5 +235,38 @@ bool kafka_topics_ensure(const struct kafka_property *properties, size_t propert
 	}
 	if (client)
 		rd_kafka_destroy(client);
+	return ok;
+}
+
+static bool measure_topic(rd_kafka_t *client, const char *topic, int64_t deadline_ms, struct kafka_topics_size *size,
+                          struct error *error)
+{
+	int partitions;
+	struct settings settings;
+	if (!kafka_topic_partitions(client, topic, remaining_ms(deadline_ms), &partitions, error))
+		return false;
+	if (partitions == 0)
+		return true;
+	ask_settings(client, topic, remaining_ms(deadline_ms), &settings);
+	if (partitions > size->partitions)
+		size->partitions = partitions;
+	if (settings.max_message_bytes > size->max_message_bytes)
+		size->max_message_bytes = settings.max_message_bytes;
+	return true;
+}
+
+bool kafka_topics_measure(const struct kafka_property *properties, size_t property_count, const char *const *topics,
+                          size_t count, int timeout_ms, struct kafka_topics_size *out_size, struct error *error)
+{
+	int64_t deadline_ms = clock_monotonic_ms() + timeout_ms;
+	struct kafka_topics_size size = {0, DEFAULT_MAX_MESSAGE_BYTES};
+	rd_kafka_t *client = client_create(properties, property_count, false, error);
+	bool ok = client != NULL;
+	for (size_t i = 0; ok && i < count; i++)
+		ok = topics[i][0] == '^' || measure_topic(client, topics[i], deadline_ms, &size, error);
+	if (client)
+		rd_kafka_destroy(client);
+	if (ok)
+		*out_size = size;
 	return ok;
 }

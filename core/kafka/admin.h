@@ -11,10 +11,21 @@ struct kafka_topic_spec {
 	int64_t max_message_bytes;
 };
 
-/* Creates what is missing (delete policy, the retention given); an existing topic is left as it is. */
+/* Creates what is missing (delete policy, the retention given).  An existing topic is left as it is; a compacted one is
+ * refused, one that keeps or takes less than the spec is warned of. */
 bool kafka_topics_ensure(const struct kafka_property *properties, size_t property_count,
                          const struct kafka_topic_spec *specs, size_t count, int timeout_ms,
                          struct error *error) MUST_CHECK;
+
+/* The largest of several topics' figures; topics that are missing, and patterns (^), are left out.  0 partitions: none
+ * was found; max_message_bytes is the broker's default where it isn't told. */
+struct kafka_topics_size {
+	int partitions;
+	int64_t max_message_bytes;
+};
+bool kafka_topics_measure(const struct kafka_property *properties, size_t property_count, const char *const *topics,
+                          size_t count, int timeout_ms, struct kafka_topics_size *out_size,
+                          struct error *error) MUST_CHECK;
 /* 0 in *out_partitions: no such topic. */
 bool kafka_topic_partitions(rd_kafka_t *client, const char *topic, int timeout_ms, int *out_partitions,
                             struct error *error) MUST_CHECK;

@@ -1,6 +1,6 @@
-/* Where an event goes that did not end processed: a retry topic or the dead letter topic.  The record must be acknowledged
- * (acks=all) before the event counts as finished; one that can't be written is tried again once a second, for ever, and its
- * offset stays behind.  router_send is [any thread]; reports arrive in router_poll [poll thread]. */
+/* Where an event goes that did not end processed: a retry topic or the dead letter topic.  The record must be
+ * acknowledged (acks=all) before the event counts as finished; one that can't be written is tried again once a second,
+ * for ever, and its offset stays behind.  router_send is [any thread]; reports arrive in router_poll [poll thread]. */
 #ifndef IDEM_RETRY_ROUTER_H
 #define IDEM_RETRY_ROUTER_H
 #include "core/config/config.h"
@@ -11,11 +11,13 @@ enum route { ROUTE_RETRY, ROUTE_DEAD };
 
 struct router_options {
 	const struct config_pipeline *pipeline;
-	const struct kafka_property *properties; size_t property_count;
+	const struct kafka_property *properties;
+	size_t property_count;
 	const char *plugin_name, *plugin_version;
 	void *self;
-	void (*on_finished)(void *self, void *opaque, enum route route);       /* acknowledged; [thread of router_poll] */
-	void (*on_trouble)(void *self, void *opaque, const struct error *error); /* once per failed try, for log and metric */
+	void (*on_finished)(void *self, void *opaque, enum route route); /* acknowledged; [thread of router_poll] */
+	void (*on_trouble)(void *self, void *opaque,
+	                   const struct error *error); /* once per failed try, for log and metric */
 };
 struct router;
 /* Makes the retry topics and the DLQ when they are missing. */
@@ -23,11 +25,13 @@ struct router *router_create(const struct router_options *options, struct error 
 /* Which route a RETRY verdict of this attempt takes: with mode topics, attempt <= number of delays: ROUTE_RETRY; else
  * ROUTE_DEAD (reason attempts_exhausted). */
 enum route router_route_of_retry(const struct router *router, uint32_t attempt);
-/* Copies everything it needs (the event's arena may be reset after).  attempt: the one that just failed.  Never fails and
- * never blocks: what can't be sent now is kept and tried again. */
-void router_send(struct router *router, const struct event *event, enum route route, const char *reason, struct bytes error_text, void *opaque);
+/* Copies everything it needs (the event's arena may be reset after).  attempt: the one that just failed.  Never fails
+ * and never blocks: what can't be sent now is kept and tried again. */
+void router_send(struct router *router, const struct event *event, enum route route, const char *reason,
+                 struct bytes error_text, void *opaque);
 void router_poll(struct router *router, int timeout_ms);
-size_t router_pending(struct router *router); /* sent or kept, not acknowledged; bounded by the queue limits of the source */
+size_t router_pending(
+        struct router *router); /* sent or kept, not acknowledged; bounded by the queue limits of the source */
 void router_destroy(struct router *router, int timeout_ms);
 /* "<group>.retry.<delay>" of tier i (0-based) into out. */
 void router_retry_topic(const struct config_pipeline *pipeline, size_t tier, char *out, size_t size);

@@ -1,0 +1,29 @@
+/* A record on its way to a retry topic or the DLQ: key, value and headers as they came, and one instance of each header
+ * of ours.  Private to core/retry. */
+#ifndef IDEM_RETRY_OUTGOING_H
+#define IDEM_RETRY_OUTGOING_H
+#include "core/base/arena.h"
+#include "core/event/event.h"
+#include "core/kafka/record.h"
+#include "core/retry/router.h"
+
+#define OUTGOING_REASON_MAX 64  /* bytes of x-reason */
+#define OUTGOING_ERROR_MAX 1024 /* bytes of x-error: cut between characters */
+
+struct outgoing {
+	struct outgoing *next; /* while kept for another try */
+	int64_t due_ms;        /* monotonic, of that try */
+	void *opaque;
+	enum route route;
+	bool has_error_header; /* the last header is x-error */
+	struct kafka_record record;
+	struct arena arena; /* holds all that record points to */
+};
+
+/* Never NULL.  topic is borrowed. */
+struct outgoing *outgoing_create(const struct router_options *options, const char *topic, const struct event *event,
+                                 enum route route, const char *reason, struct bytes error_text, void *opaque);
+/* The record becomes smaller by the header that is only for people; false: it has none any more. */
+bool outgoing_drop_error_header(struct outgoing *outgoing);
+void outgoing_destroy(struct outgoing *outgoing);
+#endif

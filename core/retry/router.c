@@ -1,0 +1,234 @@
+#include "core/retry/router.h"
+#include "core/base/assert.h"
+#include "core/base/clock.h"
+#include "core/kafka/admin.h"
+#include "core/retry/outgoing.h"
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TRY_INTERVAL_MS 1000
+#define START_TIMEOUT_MS 30000
+#define RETENTION_DELAYS 10                      /* a retry topic keeps records this many times its delay, … */
+#define RETENTION_MIN_MS (INT64_C(7) * 86400000) /* … and as long as a broker keeps the source topic by default */
+#define HEADER_ROOM_BYTES 65536
+#define MESSAGE_MIN_BYTES (INT64_C(16) << 20) /* the source's limit is on compressed batches */
+#define TOPIC_NAME_BYTES 250
+
+struct router {
+	struct router_options options; /* without the properties */
+	struct kafka_producer *producer;
+	char (*retry_topics)[TOPIC_NAME_BYTES]; /* one per delay; none unless retry.mode is topics */
+	size_t tier_count;
+	_Atomic size_t pending;
+	bool closing;                             /* what fails now was not tried [poll] */
+	pthread_mutex_t lock;                     /* of the kept records */
+	struct outgoing *kept_first, **kept_tail; /* in order of due_ms */
+};
+
+void router_retry_topic(const struct config_pipeline *pipeline, size_t tier, char *out, size_t size)
+{
+	static const struct {
+		int64_t ms;
+		const char *name;
+	} units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+	ASSERT(tier < pipeline->retry.delays.count);
+	int64_t delay_ms = pipeline->retry.delays.ms[tier];
+	size_t unit = 0;
+	while (delay_ms % units[unit].ms != 0)
+		unit++;
+	snprintf(out, size, "%s.retry.%" PRId64 "%s", pipeline->name, delay_ms / units[unit].ms, units[unit].name);
+}
+
+static void keep(struct router *router, struct outgoing *outgoing)
+{
+	outgoing->due_ms = clock_monotonic_ms() + TRY_INTERVAL_MS;
+	outgoing->next = NULL;
+	PTHREAD_OK(pthread_mutex_lock(&router->lock));
+	*router->kept_tail = outgoing;
+	router->kept_tail = &outgoing->next;
+	PTHREAD_OK(pthread_mutex_unlock(&router->lock));
+}
+
+/* A record that is too large goes again without the text for people; what then still doesn't fit waits for somebody who
+ * raises the topic's max.message.bytes. */
+static void failed(struct router *router, struct outgoing *outgoing, const struct error *error)
+{
+	if (!router->closing)
+		router->options.on_trouble(router->options.self, outgoing->opaque, error);
+	if (error->code == ERROR_LIMIT)
+		(void)outgoing_drop_error_header(outgoing);
+	keep(router, outgoing);
+}
+
+static void try_send(struct router *router, struct outgoing *outgoing)
+{
+	struct error error;
+	if (!kafka_producer_send(router->producer, &outgoing->record, outgoing, &error))
+		failed(router, outgoing, &error);
+}
+
+static void delivered(void *self, void *opaque, bool ok, const struct error *error)
+{
+	struct router *router = self;
+	struct outgoing *outgoing = opaque;
+	if (!ok) {
+		failed(router, outgoing, error);
+		return;
+	}
+	router->options.on_finished(router->options.self, outgoing->opaque, outgoing->route);
+	outgoing_destroy(outgoing);
+	atomic_fetch_sub(&router->pending, 1);
+}
+
+static void fill_specs(const struct router *router, const struct kafka_topics_size *sources,
+                       struct kafka_topic_spec *out_specs)
+{
+	const struct config_pipeline *pipeline = router->options.pipeline;
+	struct kafka_topic_spec spec = {.partitions = sources->partitions > 0 ? sources->partitions : 1};
+	spec.max_message_bytes = sources->max_message_bytes + HEADER_ROOM_BYTES;
+	if (spec.max_message_bytes < MESSAGE_MIN_BYTES)
+		spec.max_message_bytes = MESSAGE_MIN_BYTES;
+	for (size_t i = 0; i < router->tier_count; i++) {
+		int64_t retention_ms = pipeline->retry.delays.ms[i] * RETENTION_DELAYS;
+		spec.name = router->retry_topics[i];
+		spec.retention_ms = retention_ms > RETENTION_MIN_MS ? retention_ms : RETENTION_MIN_MS;
+		out_specs[i] = spec;
+	}
+	spec.name = pipeline->dlq_topic;
+	spec.retention_ms = -1;
+	out_specs[router->tier_count] = spec;
+}
+
+static bool ensure_topics(struct router *router, const struct router_options *options, struct error *error)
+{
+	const struct config_strings *sources = &options->pipeline->topics;
+	struct kafka_topics_size size;
+	if (!kafka_topics_measure(options->properties, options->property_count, sources->items, sources->count,
+	                          START_TIMEOUT_MS, &size, error))
+		return false;
+	struct kafka_topic_spec *specs = calloc(router->tier_count + 1, sizeof(*specs));
+	ASSERT(specs);
+	fill_specs(router, &size, specs);
+	bool ok = kafka_topics_ensure(options->properties, options->property_count, specs, router->tier_count + 1,
+	                              START_TIMEOUT_MS, error);
+	free(specs);
+	return ok;
+}
+
+static void name_retry_topics(struct router *router)
+{
+	const struct config_retry *retry = &router->options.pipeline->retry;
+	router->tier_count = retry->mode == CONFIG_RETRY_TOPICS ? retry->delays.count : 0;
+	router->retry_topics = calloc(router->tier_count + 1, sizeof(*router->retry_topics));
+	ASSERT(router->retry_topics);
+	for (size_t i = 0; i < router->tier_count; i++)
+		router_retry_topic(router->options.pipeline, i, router->retry_topics[i], TOPIC_NAME_BYTES);
+}
+
+static void router_free(struct router *router)
+{
+	PTHREAD_OK(pthread_mutex_destroy(&router->lock));
+	free(router->retry_topics);
+	free(router);
+}
+
+struct router *router_create(const struct router_options *options, struct error *error)
+{
+	struct router *router = calloc(1, sizeof(*router));
+	ASSERT(router);
+	router->options = *options;
+	router->options.properties = NULL;
+	router->options.property_count = 0;
+	router->kept_tail = &router->kept_first;
+	PTHREAD_OK(pthread_mutex_init(&router->lock, NULL));
+	name_retry_topics(router);
+	struct kafka_producer_options producer = {
+	        .properties = options->properties,
+	        .property_count = options->property_count,
+	        .self = router,
+	        .on_delivered = delivered,
+	};
+	if (!ensure_topics(router, options, error) || !(router->producer = kafka_producer_create(&producer, error))) {
+		router_free(router);
+		return NULL;
+	}
+	return router;
+}
+
+enum route router_route_of_retry(const struct router *router, uint32_t attempt)
+{
+	return attempt <= router->tier_count ? ROUTE_RETRY : ROUTE_DEAD;
+}
+
+static const char *topic_of(const struct router *router, const struct event *event, enum route route)
+{
+	if (route == ROUTE_DEAD)
+		return router->options.pipeline->dlq_topic;
+	ASSERT(event->attempt > 0 && event->attempt <= router->tier_count);
+	return router->retry_topics[event->attempt - 1];
+}
+
+void router_send(struct router *router, const struct event *event, enum route route, const char *reason,
+                 struct bytes error_text, void *opaque)
+{
+	struct outgoing *outgoing = outgoing_create(&router->options, topic_of(router, event, route), event, route,
+	                                            reason, error_text, opaque);
+	atomic_fetch_add(&router->pending, 1);
+	try_send(router, outgoing);
+}
+
+/* Takes out those whose time has come, as a list. */
+static struct outgoing *take_due(struct router *router)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	PTHREAD_OK(pthread_mutex_lock(&router->lock));
+	struct outgoing *due = router->kept_first, **end = &router->kept_first;
+	while (*end && (*end)->due_ms <= now_ms)
+		end = &(*end)->next;
+	if (end == &router->kept_first) {
+		due = NULL;
+	} else {
+		router->kept_first = *end;
+		*end = NULL;
+		if (!router->kept_first)
+			router->kept_tail = &router->kept_first;
+	}
+	PTHREAD_OK(pthread_mutex_unlock(&router->lock));
+	return due;
+}
+
+void router_poll(struct router *router, int timeout_ms)
+{
+	kafka_producer_poll(router->producer, timeout_ms);
+	struct outgoing *due = take_due(router);
+	while (due) {
+		struct outgoing *outgoing = due;
+		due = due->next;
+		try_send(router, outgoing);
+	}
+}
+
+size_t router_pending(struct router *router)
+{
+	return atomic_load(&router->pending);
+}
+
+void router_destroy(struct router *router, int timeout_ms)
+{
+	if (!router)
+		return;
+	int64_t deadline_ms = clock_monotonic_ms() + timeout_ms, left_ms;
+	while (router_pending(router) > 0 && (left_ms = deadline_ms - clock_monotonic_ms()) > 0)
+		router_poll(router, left_ms < 100 ? (int)left_ms : 100);
+	router->closing = true;
+	kafka_producer_destroy(router->producer, 0); /* what is in flight is reported and kept */
+	while (router->kept_first) {
+		struct outgoing *outgoing = router->kept_first;
+		router->kept_first = outgoing->next;
+		outgoing_destroy(outgoing);
+	}
+	router_free(router);
+}
