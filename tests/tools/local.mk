@@ -1,0 +1,6 @@
+# Programs that the demo and the tests use; none is installed.
+noinst_PROGRAMS += tests/tools/devbroker tests/tools/topics
+tests_tools_devbroker_SOURCES = tests/tools/devbroker.c
+tests_tools_devbroker_LDADD = $(RDKAFKA_LIBS)
+tests_tools_topics_SOURCES = tests/tools/topics.c
+tests_tools_topics_LDADD = $(RDKAFKA_LIBS)
