@@ -2,15 +2,15 @@
  * Allocation never fails: out of memory ends the process (the parent restarts it, the records come again). */
 #ifndef IDEM_BASE_ARENA_H
 #define IDEM_BASE_ARENA_H
-#include <stddef.h>
 #include "core/base/bytes.h"
 #include "core/base/error.h"
+#include <stddef.h>
 
 struct arena_block;
-struct arena { /* embed it; arena_init / arena_done */
+struct arena {                      /* embed it; arena_init / arena_done */
 	struct arena_block *blocks; /* newest first */
 	size_t block_bytes;
-	size_t used_bytes;          /* handed out since the last reset, for limits */
+	size_t used_bytes; /* handed out since the last reset, for limits */
 };
 
 void arena_init(struct arena *arena, size_t block_bytes);

@@ -11,14 +11,14 @@ struct bytes {
 	size_t len;
 };
 
-#define BYTES_NONE ((struct bytes){ NULL, 0 })
-#define BYTES_LITERAL(text) ((struct bytes){ (text), sizeof(text) - 1 })
+#define BYTES_NONE ((struct bytes){NULL, 0})
+#define BYTES_LITERAL(text) ((struct bytes){(text), sizeof(text) - 1})
 /* For printf: "%.*s", BYTES_ARG(b). */
 #define BYTES_ARG(b) (int)(b).len, (b).ptr ? (b).ptr : ""
 
 static inline struct bytes bytes_from_string(const char *text)
 {
-	return (struct bytes){ text, text ? strlen(text) : 0 };
+	return (struct bytes){text, text ? strlen(text) : 0};
 }
 
 /* Absent equals absent only. */

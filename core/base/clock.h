@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <time.h>
 
-int64_t clock_wall_ms(void);      /* since 1970, plus the offset */
+int64_t clock_wall_ms(void); /* since 1970, plus the offset */
 int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
 void clock_set_offset_ms(int64_t offset_ms); /* [main] before threads start */

@@ -9,17 +9,17 @@
 
 enum error_code {
 	ERROR_NONE,
-	ERROR_INVALID,   /* the caller's or the user's input is wrong */
+	ERROR_INVALID, /* the caller's or the user's input is wrong */
 	ERROR_NOMEM,
-	ERROR_IO,        /* a file, a socket, a process */
-	ERROR_DB,        /* PostgreSQL answered an error: sqlstate is set; or the connection is gone: sqlstate "" or 08… */
+	ERROR_IO, /* a file, a socket, a process */
+	ERROR_DB, /* PostgreSQL answered an error: sqlstate is set; or the connection is gone: sqlstate "" or 08… */
 	ERROR_KAFKA,
 	ERROR_CONFIG,
-	ERROR_PLUGIN,    /* the plugin was refused or broke the contract */
+	ERROR_PLUGIN, /* the plugin was refused or broke the contract */
 	ERROR_TIMEOUT,
 	ERROR_CANCELLED,
 	ERROR_NOT_FOUND,
-	ERROR_LIMIT      /* a configured bound was reached */
+	ERROR_LIMIT /* a configured bound was reached */
 };
 
 struct error {
@@ -27,7 +27,8 @@ struct error {
 	bool retriable;   /* the same call may succeed later without anybody's help */
 	bool fatal;       /* the process can't go on */
 	char sqlstate[6]; /* "" when not from PostgreSQL */
-	char text[512];   /* lower case, says what happened to which thing and what to do; never a secret, never a payload */
+	char text[512]; /* lower case, says what happened to which thing and what to do; never a secret, never a payload
+	                 */
 };
 
 /* Fill *error (NULL allowed); always returns false, so `return error_set(...)` reads well. */

@@ -4,10 +4,16 @@
  * and secrets never.  [any thread]; one write(2) per line. */
 #ifndef IDEM_BASE_LOG_H
 #define IDEM_BASE_LOG_H
-#include <stddef.h>
 #include "core/base/error.h"
+#include <stddef.h>
 
-enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_NOTICE = 5, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
+enum log_level {
+	LOG_LEVEL_ERROR = 3,
+	LOG_LEVEL_WARNING = 4,
+	LOG_LEVEL_NOTICE = 5,
+	LOG_LEVEL_INFO = 6,
+	LOG_LEVEL_DEBUG = 7
+};
 
 enum log_event_id {
 #define LOG_EVENT(name, level, help) LOG_##name,

@@ -2,10 +2,10 @@
  * them as Prometheus text.  One row of metrics.def each.  Writing is [any thread], relaxed atomics. */
 #ifndef IDEM_BASE_METRICS_H
 #define IDEM_BASE_METRICS_H
+#include "core/base/error.h"
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "core/base/error.h"
 
 enum metric_id {
 #define METRIC(name, kind, help) METRIC_##name,
@@ -19,7 +19,7 @@ enum metric_id {
 #define METRICS_LATENCY_STEPS_LOG2 4
 #define METRICS_LATENCY_STEPS (1 << METRICS_LATENCY_STEPS_LOG2)
 #define METRICS_LATENCY_BUCKETS 528
-#define METRICS_PARTITIONS 1024    /* lag rows; more partitions share the last row */
+#define METRICS_PARTITIONS 1024 /* lag rows; more partitions share the last row */
 
 struct metrics_lag { /* one assigned partition; used 0: empty row */
 	_Atomic uint32_t used;
@@ -32,8 +32,8 @@ struct metrics_page { /* mapped; both sides are the same build */
 	_Atomic int64_t value[METRIC_COUNT];
 	_Atomic int64_t latency[METRICS_LATENCY_BUCKETS];
 	struct metrics_lag lag[METRICS_PARTITIONS];
-	_Atomic int32_t ready;            /* 1: consuming or honestly idle */
-	char not_ready_reason[128];       /* written before ready is cleared */
+	_Atomic int32_t ready;      /* 1: consuming or honestly idle */
+	char not_ready_reason[128]; /* written before ready is cleared */
 };
 
 /* Map fd (a memfd or file of the page's size); the descriptor may be closed after.  NULL and *error on failure. */

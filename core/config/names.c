@@ -15,13 +15,14 @@ static bool check_topic(const char *text, struct error *error)
 
 	if (text[valid])
 		return error_set(error, ERROR_CONFIG,
-		                 "\"%s\" can't be a topic: letters, digits, dots, underscores and hyphens are allowed",
+		                 "\"%s\" can't be the name of a topic or group: letters, digits, dots, underscores and "
+		                 "hyphens are allowed",
 		                 text);
 	if (valid > TOPIC_LONGEST)
 		return error_set(error, ERROR_CONFIG, "\"%s\" is longer than the %d characters of a topic", text,
 		                 TOPIC_LONGEST);
 	if (strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
-		return error_set(error, ERROR_CONFIG, "\"%s\" can't be a topic", text);
+		return error_set(error, ERROR_CONFIG, "\"%s\" can't be the name of a topic or group", text);
 	return true;
 }
 
@@ -29,9 +30,7 @@ static bool check_name(const char *text, struct error *error)
 {
 	if (strlen(text) > NAME_LONGEST)
 		return error_set(error, ERROR_CONFIG, "\"%s\" is longer than %d characters", text, NAME_LONGEST);
-	if (!check_topic(text, error))
-		return error_wrap(error, "the retry and dead letter topics begin with the name");
-	return true;
+	return check_topic(text, error);
 }
 
 static bool check_digest(const char *text, struct error *error)

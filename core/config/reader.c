@@ -72,6 +72,30 @@ static const char *type_name(const config_setting_t *setting)
 	}
 }
 
+/* What type_fits wants, as a user writes it. */
+static const char *wanted_type(enum setting_kind kind)
+{
+	switch (kind) {
+	case SETTING_BOOLEAN:
+		return "true or false";
+	case SETTING_INTEGER:
+		return "a whole number";
+	case SETTING_DURATION:
+		return "a duration such as \"30s\"";
+	case SETTING_SIZE:
+		return "a size such as \"64MiB\"";
+	case SETTING_TOPICS:
+	case SETTING_DURATIONS:
+	case SETTING_SOURCES:
+		return "an array [ … ]";
+	case SETTING_KAFKA:
+	case SETTING_OPTIONS:
+		return "a group { … }";
+	default:
+		return "text in quotes";
+	}
+}
+
 static bool type_fits(enum setting_kind kind, const config_setting_t *written)
 {
 	int type = config_setting_type(written);
@@ -135,11 +159,11 @@ static bool store_scalar(struct reader *reader, const struct setting *setting, c
 
 	if (is_path)
 		text = resolve_path(reader, setting, text);
-	if (!value_store(setting, text, config_setting_type(written) != CONFIG_TYPE_STRING, &reader->config->arena,
-	                 field, error))
+	if (is_path && setting->kind != SETTING_PATH && reader->looks_at_files && text[0] &&
+	    !check_path(setting->kind, text, error))
 		return false;
-	return !is_path || setting->kind == SETTING_PATH || !reader->looks_at_files ||
-	       check_path(setting->kind, text, error);
+	return value_store(setting, text, config_setting_type(written) != CONFIG_TYPE_STRING, &reader->config->arena,
+	                   field, error);
 }
 
 static void read_scalar(struct reader *reader, const struct setting *setting, const char *path,
@@ -148,8 +172,8 @@ static void read_scalar(struct reader *reader, const struct setting *setting, co
 	struct error error;
 
 	if (!type_fits(setting->kind, written))
-		report_error(reader->report, reader_place(written), "%s: must be a %s, is %s", path,
-		             setting_kind_name(setting->kind), type_name(written));
+		report_error(reader->report, reader_place(written), "%s: must be %s, is %s", path,
+		             wanted_type(setting->kind), type_name(written));
 	else if (!store_scalar(reader, setting, written, field, &error))
 		report_error(reader->report, reader_place(written), "%s: %s", path, error.text);
 	else if (setting->flags & SETTING_SECRET)
@@ -165,8 +189,8 @@ static void read_list(struct reader *reader, const struct setting *setting, cons
 	char *items;
 
 	if (config_setting_is_group(written)) {
-		report_error(reader->report, reader_place(written), "%s: must be a %s, is %s", path,
-		             setting_kind_name(setting->kind), type_name(written));
+		report_error(reader->report, reader_place(written), "%s: must be %s, is %s", path,
+		             wanted_type(setting->kind), type_name(written));
 		return;
 	}
 	element = value_list_begin(setting, count, &reader->config->arena, field, &items, &step);

@@ -68,7 +68,7 @@ extern const struct setting_group setting_groups[SECTION_COUNT];
 
 /* "event.max_bytes"; of the host itself: "state_dir". */
 void setting_path(enum setting_section section, const char *name, char *out, size_t size);
-/* "whole number", "duration", … for messages and the manual. */
+/* "whole number", "duration", … for the manual. */
 const char *setting_kind_name(enum setting_kind kind);
 /* Copies choice number i into out; false: there are not so many. */
 bool setting_choice(const char *choices, size_t i, char *out, size_t size);
