@@ -1,23 +1,31 @@
 /* A loaded handler plugin.  plugin_open … plugin_create are [main], before threads; never dlclosed. */
 #ifndef IDEM_PLUGIN_PLUGIN_H
 #define IDEM_PLUGIN_PLUGIN_H
-#include <idem/plugin.h>
 #include "core/config/config.h"
 #include "core/db/pg.h"
 #include "core/plugin/call.h"
+#include <idem/plugin.h>
 
-struct plugin_statement { struct pg_statement pg; uint32_t lock_param; };
+struct plugin_statement {
+	struct pg_statement pg;
+	uint32_t lock_param;
+};
 
 struct plugin;
 /* Without running code: architecture, ABI range and name from the ELF section .idem_plugin; sha256 when given. */
-struct plugin_metadata { char name[64], version[32], vendor[64], build_id[64]; uint16_t abi_major, abi_minor, min_host_minor; };
-bool plugin_inspect(const char *file, const char *sha256, struct plugin_metadata *out_metadata, struct error *error) MUST_CHECK;
+struct plugin_metadata {
+	char name[64], version[32], vendor[64], build_id[64];
+	uint16_t abi_major, abi_minor, min_host_minor;
+};
+bool plugin_inspect(const char *file, const char *sha256, struct plugin_metadata *out_metadata,
+                    struct error *error) MUST_CHECK;
 /* Copies file to directory/<sha256>.so (when not there yet) and returns that path in out_path. [supervisor] */
 /* (a staged copy is named by its digest and verified when it is there already) */
 bool plugin_stage(const char *file, const char *directory, char *out_path, size_t size, struct error *error) MUST_CHECK;
 
 /* dlopen(RTLD_NOW | RTLD_LOCAL), idem_plugin_v1, copy in by size, every check; options checked against the table. */
-struct plugin *plugin_open(const char *path, const struct config_plugin *config, const char *pipeline, struct error *error);
+struct plugin *plugin_open(const char *path, const struct config_plugin *config, const char *pipeline,
+                           struct error *error);
 /* create(): declares statements, registers metrics. */
 bool plugin_create(struct plugin *plugin, struct error *error) MUST_CHECK;
 bool plugin_start(struct plugin *plugin, struct error *error) MUST_CHECK;
@@ -32,15 +40,17 @@ bool plugin_has_lock_params(const struct plugin *plugin);
 const struct plugin_statement *plugin_statement(const struct plugin *plugin, uint32_t id); /* from 1; NULL: unknown */
 /* Declared in create(), so its address lasts and it may be prepared; false: of query_sql. */
 bool plugin_owns_statement(const struct plugin *plugin, const struct pg_statement *statement);
-/* The declared statement's text is refused: first keyword (comments skipped) is transaction control, SET, COPY, …, or it
- * names set_config / a session advisory lock and the pipeline is not isolated. */
+/* The declared statement's text is refused: first keyword (comments skipped) is transaction control, SET, COPY, …, or
+ * it names set_config / a session advisory lock and the pipeline is not isolated. */
 bool plugin_check_sql(const char *sql, bool isolated, struct error *error) MUST_CHECK;
 /* Fills the view a handler gets; points into event and arena. */
-void plugin_event_view(const struct plugin *plugin, const struct event *event, struct arena *arena, struct idem_event *out_view);
+void plugin_event_view(const struct plugin *plugin, const struct event *event, struct arena *arena,
+                       struct idem_event *out_view);
 /* Prometheus text of the plugin's own metrics.  [any thread] */
 void plugin_print_metrics(const struct plugin *plugin, FILE *out);
 /* idemctl plugin inspect FILE: what the file says of itself, without running its code. */
 bool plugin_print_inspect(const char *file, bool json, FILE *out, struct error *error) MUST_CHECK;
-/* idemctl plugin check FILE: that, then loads and creates it in a child process of the caller's (which has one thread). */
+/* idemctl plugin check FILE: that, then loads and creates it in a child process of the caller's (which has one thread).
+ */
 bool plugin_print_check(const char *file, FILE *out, struct error *error) MUST_CHECK;
 #endif
