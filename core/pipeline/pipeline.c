@@ -35,17 +35,21 @@ struct pipeline {
 
 /* ---- stopping ---- */
 
-static int stop_event = -1; /* an eventfd: the only thing a signal handler touches */
+static _Atomic int stop_event = -1; /* an eventfd: the only thing a signal handler touches */
+static _Atomic bool stop_requested; /* also when there is no eventfd yet */
 
 static void stop_event_open(void)
 {
 	stop_event = eventfd(0, EFD_CLOEXEC);
 	ASSERT(stop_event >= 0);
+	if (atomic_load(&stop_requested))
+		pipeline_request_stop();
 }
 
 void pipeline_request_stop(void)
 {
 	uint64_t one = 1;
+	atomic_store(&stop_requested, true);
 	if (stop_event >= 0 && write(stop_event, &one, sizeof(one)) < 0)
 		return; /* the counter is full: the request is there already */
 }
