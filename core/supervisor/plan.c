@@ -1,0 +1,129 @@
+#include "core/supervisor/plan.h"
+#include "core/base/assert.h"
+#include "core/config/report.h"
+#include "core/plugin/plugin.h"
+#include "core/supervisor/supervisor.h"
+#include <errno.h>
+#include <limits.h>
+#include <openssl/crypto.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char *copy_string(const char *text)
+{
+	char *copy = strdup(text);
+
+	ASSERT(copy);
+	return copy;
+}
+
+static bool print_config(const struct config *config, const char *name, char **out_text, struct error *error)
+{
+	size_t len;
+	FILE *out = open_memstream(out_text, &len);
+	bool good;
+
+	ASSERT(out);
+	good = config_print(config, name, true, out, error);
+	ASSERT(fclose(out) == 0);
+	return good;
+}
+
+static bool make_directory(const char *path, struct error *error)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return true;
+	return error_set(error, ERROR_CONFIG, "state_dir: can't make %s: %s; make it and let this user write there",
+	                 path, strerror(errno));
+}
+
+static bool plan_make(const struct config *config, const struct config_pipeline *pipeline, struct child_plan *plan,
+                      struct error *error)
+{
+	char directory[PATH_MAX], staged[PATH_MAX];
+	struct plugin_metadata metadata;
+
+	if (!make_directory(config->state_dir, error))
+		return false;
+	if ((size_t)snprintf(directory, sizeof(directory), "%s/plugins", config->state_dir) >= sizeof(directory))
+		return error_set(error, ERROR_CONFIG, "state_dir: the path is too long");
+	if (!make_directory(directory, error))
+		return false;
+	if (!plugin_stage(pipeline->plugin.file, directory, staged, sizeof(staged), error))
+		return false;
+	/* The copy is what runs: the file may have changed since it was checked. */
+	if (!plugin_inspect(staged, pipeline->plugin.sha256, &metadata, error))
+		return false;
+	plan->name = copy_string(pipeline->name);
+	plan->plugin_path = copy_string(staged);
+	plan->memory_max_bytes = pipeline->memory_max;
+	return print_config(config, pipeline->name, &plan->text, error);
+}
+
+bool child_plans_make(const struct config *config, struct child_plans *out_plans, struct error *error)
+{
+	struct child_plans plans = {calloc(config->pipeline_count + 1, sizeof(*plans.items)), config->pipeline_count};
+
+	ASSERT(plans.items);
+	for (size_t i = 0; i < plans.count; i++)
+		if (!plan_make(config, &config->pipelines[i], &plans.items[i], error)) {
+			child_plans_done(&plans);
+			return error_wrap(error, "pipeline %s", config->pipelines[i].name);
+		}
+	*out_plans = plans;
+	return true;
+}
+
+bool child_plan_equal(const struct child_plan *a, const struct child_plan *b)
+{
+	return strcmp(a->text, b->text) == 0 && strcmp(a->plugin_path, b->plugin_path) == 0;
+}
+
+struct child_plan *child_plans_find(const struct child_plans *plans, const char *name)
+{
+	for (size_t i = 0; i < plans->count; i++)
+		if (plans->items[i].name && strcmp(plans->items[i].name, name) == 0)
+			return &plans->items[i];
+	return NULL;
+}
+
+struct child_plan child_plan_take(struct child_plan *plan)
+{
+	struct child_plan taken = *plan;
+
+	*plan = (struct child_plan){0};
+	return taken;
+}
+
+void child_plan_done(struct child_plan *plan)
+{
+	if (plan->text)
+		OPENSSL_cleanse(plan->text, strlen(plan->text));
+	free(plan->text);
+	free(plan->name);
+	free(plan->plugin_path);
+	*plan = (struct child_plan){0};
+}
+
+void child_plans_done(struct child_plans *plans)
+{
+	for (size_t i = 0; i < plans->count; i++)
+		child_plan_done(&plans->items[i]);
+	free(plans->items);
+	*plans = (struct child_plans){0};
+}
+
+void supervisor_check_plugins(const struct config *config, struct config_report *report)
+{
+	for (size_t i = 0; i < config->pipeline_count; i++) {
+		const struct config_pipeline *pipeline = &config->pipelines[i];
+		struct plugin_metadata metadata;
+		struct error error;
+
+		if (!plugin_inspect(pipeline->plugin.file, pipeline->plugin.sha256, &metadata, &error))
+			report_error(report, (struct report_place){.line = pipeline->plugin.line}, "pipeline %s: %s",
+			             pipeline->name, error.text);
+	}
+	report_sort(report);
+}

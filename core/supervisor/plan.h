@@ -1,0 +1,26 @@
+/* What a child is started from: everything of the configuration that concerns it, fixed.  Two equal plans need no
+ * restart. */
+#ifndef IDEM_SUPERVISOR_PLAN_H
+#define IDEM_SUPERVISOR_PLAN_H
+#include "core/config/config.h"
+
+struct child_plan {
+	char *name;
+	char *text;               /* config_print with secrets: what the child reads */
+	char *plugin_path;        /* the staged copy, named after its digest */
+	int64_t memory_max_bytes; /* 0: no limit */
+};
+struct child_plans {
+	struct child_plan *items;
+	size_t count;
+};
+
+/* One plan per pipeline; stages the plugins. */
+bool child_plans_make(const struct config *config, struct child_plans *out_plans, struct error *error) MUST_CHECK;
+bool child_plan_equal(const struct child_plan *a, const struct child_plan *b);
+struct child_plan *child_plans_find(const struct child_plans *plans, const char *name);
+/* Moves the plan out; the item is left empty. */
+struct child_plan child_plan_take(struct child_plan *plan);
+void child_plan_done(struct child_plan *plan); /* the secrets in it are wiped */
+void child_plans_done(struct child_plans *plans);
+#endif
