@@ -34,7 +34,7 @@ cppcheck_fast() {
 }
 
 shell_scripts() {
-	git ls-files -- dev bootstrap .ci/run '*.sh' | xargs -r shellcheck --severity=warning --exclude=SC1090,SC1091
+	git ls-files -- dev bootstrap .ci/run '*.sh' | xargs -r shellcheck --severity=warning --exclude=SC1090,SC1091,SC2154
 }
 
 if [ "${1:-}" = --fix ]; then
