@@ -1,0 +1,129 @@
+"""Fixtures: one broker and one PostgreSQL for the session; for each test a database, topics and a group of its own."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from idem import config, servers
+from idem.broker import Broker
+from idem.checker import Case
+from idem.database import TABLES, Postgres
+from idem.host import Host
+from idem.proxy import Proxy
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("long") and not servers.LONG:
+            item.add_marker(pytest.mark.skip(reason="only with ./dev test --long"))
+
+
+@pytest.fixture(scope="session")
+def broker():
+    server = servers.Server("with_kafka.sh", "KAFKA_BOOTSTRAP")
+    yield Broker(server.settings["KAFKA_BOOTSTRAP"])
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    server = servers.Server("with_postgres.sh", "PGPORT")
+    yield Postgres(server.settings)
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def template(postgres, tmp_path_factory):
+    """The name of a database with the schema of idemctl and the tables of the tests."""
+    database = postgres.create()
+    file = tmp_path_factory.mktemp("schema") / "idem.conf"
+    file.write_text(config.settings({"database": {"conninfo": database.conninfo}}))
+    subprocess.run([servers.program("idemctl"), "-c", str(file), "schema", "apply"], check=True, stdin=subprocess.DEVNULL)
+    database.run(TABLES)
+    database.connection.close()
+    yield database.name
+    postgres.run(f"DROP DATABASE IF EXISTS {database.name} WITH (FORCE)")
+
+
+class Bench:
+    """What one test works with.  Everything it starts is ended after it."""
+
+    def __init__(self, broker, postgres, template, folder, name):
+        self.broker, self.postgres, self.folder, self.name = broker, postgres, folder, name
+        self.database = postgres.create(template)
+        self.cases, self.hosts, self.proxies = [], [], []
+
+    def topic(self, partitions=3, **properties):
+        name = f"{self.name}.t{len(self.broker.topics())}"
+        self.broker.create(name, partitions, **properties)
+        return name
+
+    def case(self, partitions=3, consumer=None, topics=None):
+        one = Case(self.broker, self.database, topics or [self.topic(partitions)], consumer or f"{self.name}-c{len(self.cases) + 1}")
+        self.cases.append(one)
+        return one
+
+    def settings(self, case, plugin="ref", **pipeline):
+        """A configuration with the one pipeline of case; keywords go over the pipeline's settings."""
+        return {
+            "database": {"conninfo": self.database.conninfo},
+            "kafka": {"bootstrap_servers": self.broker.bootstrap},
+            "pipelines": [self.pipeline(case, plugin, **pipeline)],
+        }
+
+    def pipeline(self, case, plugin="ref", **over):
+        return config.merge({
+            "name": case.consumer, "topics": case.topics, "plugin": {"file": plugin_file(plugin)}, "workers": 4,
+            "ordering": "key", "retry": {"mode": "in_place", "delays": ["100ms", "100ms"]},
+            "kafka": {"session_timeout_ms": "6000", "heartbeat_interval_ms": "500"},
+        }, over)
+
+    def host(self, settings, case=None, **how):
+        """A host with this configuration, not started."""
+        one = Host(os.path.join(self.folder, f"host{len(self.hosts) + 1}"), settings, **how)
+        self.hosts.append(one)
+        for owner in [case] if case else self.cases:
+            owner.hosts.append(one)
+        return one
+
+    def start(self, case, plugin="ref", failpoints=None, **pipeline):
+        """The usual way: a started host with the one pipeline of case."""
+        return self.host(self.settings(case, plugin, **pipeline), case, failpoints=failpoints).start()
+
+    def proxy(self):
+        """A proxy in front of PostgreSQL, and the conninfo that goes through it."""
+        proxy = Proxy((self.postgres.host, self.postgres.port))
+        self.proxies.append(proxy)
+        return proxy, self.postgres.conninfo(self.database.name, "127.0.0.1", proxy.port)
+
+    def close(self):
+        for case in self.cases:
+            if case.sampler:
+                case.sampler.stop()
+        for host in self.hosts:
+            host.kill_group()
+        for proxy in self.proxies:
+            proxy.close()
+        for case in self.cases:
+            case.close()
+        self.database.drop()
+
+
+def plugin_file(name):
+    """A path as it is, or the name of a plugin of plugins/ or tests/plugins/."""
+    if os.sep in name:
+        return name
+    for folder in ("plugins", "tests/plugins"):
+        for found in (f"{folder}/{name}.so", f"{folder}/{name}/{name}.so"):
+            if os.path.exists(servers.program(found)):
+                return servers.program(found)
+    raise FileNotFoundError(f"{name}.so in {servers.BUILD}")
+
+
+@pytest.fixture
+def bench(broker, postgres, template, tmp_path, request):
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:60].strip("-")
+    one = Bench(broker, postgres, template, str(tmp_path), f"{name}-{os.getpid()}")
+    yield one
+    one.close()

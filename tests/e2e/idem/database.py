@@ -1,0 +1,81 @@
+"""A database of its own for each test, made from a template that idemctl has put the schema into."""
+import contextlib
+import itertools
+import os
+
+import psycopg2
+
+TABLES = """
+CREATE TABLE effect (consumer text NOT NULL, event_id uuid NOT NULL, key text, seq bigint, pid integer NOT NULL DEFAULT
+    pg_backend_pid(), at timestamptz NOT NULL DEFAULT clock_timestamp());
+CREATE TABLE orders (id bigint PRIMARY KEY, paid_amount bigint NOT NULL DEFAULT 0, status text NOT NULL DEFAULT 'NEW')
+    WITH (fillfactor = 70);
+INSERT INTO orders (id) SELECT generate_series(1, 10000);
+CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL);
+"""
+_numbers = itertools.count(1)
+
+
+class Postgres:
+    def __init__(self, settings):
+        self.host, self.port, self.user = settings["PGHOST"], int(settings["PGPORT"]), settings["PGUSER"]
+
+    def conninfo(self, database, host=None, port=None, user=None):
+        return f"host={host or self.host} port={port or self.port} dbname={database} user={user or self.user}"
+
+    def connect(self, database):
+        connection = psycopg2.connect(self.conninfo(database) + " application_name=test")
+        connection.autocommit = True
+        return connection
+
+    def run(self, sql):
+        with contextlib.closing(self.connect("postgres")) as connection, connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    def create(self, template="template1"):
+        name = f"t{os.getpid()}_{next(_numbers)}"
+        self.run(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return Database(self, name)
+
+
+class Database:
+    def __init__(self, server, name):
+        self.server, self.name = server, name
+        self.connection = server.connect(name)
+
+    @property
+    def conninfo(self):
+        return self.server.conninfo(self.name)
+
+    def run(self, sql, *parameters):
+        """Rows of a query, [] of anything else."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, parameters or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def one(self, sql, *parameters):
+        return self.run(sql, *parameters)[0][0]
+
+    def effects(self, consumer):
+        """{event id: how many effect rows}"""
+        return dict(self.run("SELECT event_id::text, count(*) FROM effect WHERE consumer = %s GROUP BY 1", consumer))
+
+    def processed(self, consumer):
+        return {row[0] for row in self.run("SELECT event_id::text FROM processed_event WHERE consumer_group = %s", consumer)}
+
+    def processed_among(self, consumer, ids):
+        return {row[0] for row in self.run("SELECT event_id::text FROM processed_event WHERE consumer_group = %s"
+                                           " AND event_id = ANY(%s::uuid[])", consumer, list(ids))}
+
+    def idle_in_transaction(self):
+        return self.run("SELECT pid, application_name, state, query FROM pg_stat_activity WHERE datname = %s"
+                        " AND state LIKE 'idle in transaction%%'", self.name)
+
+    def open_transactions(self):
+        """Backends of the host inside a transaction that has written."""
+        return self.one("SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND application_name <> 'test'"
+                        " AND backend_xid IS NOT NULL", self.name)
+
+    def drop(self):
+        self.connection.close()
+        self.server.run(f"DROP DATABASE IF EXISTS {self.name} WITH (FORCE)")
