@@ -43,12 +43,13 @@ class Broker:
                                                      "message.max.bytes": 20000000}))
 
     def _conf(self, **more):
-        return {"bootstrap.servers": self.bootstrap, **more}
+        return {"bootstrap.servers": self.bootstrap, "log_level": 0, "fetch.wait.max.ms": 50, **more}
 
     def create(self, topic, partitions=3, **config):
         future = self.admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic]
         future.result(30)
         wait.until(lambda: self.partitions(topic) == list(range(partitions)), f"topic {topic}")
+        self.producer.list_topics(topic, timeout=10)
 
     def partitions(self, topic):
         found = self.admin.list_topics(topic, timeout=10).topics.get(topic)
@@ -100,13 +101,14 @@ class Broker:
         try:
             consumer.assign([kafka.TopicPartition(topic, p, kafka.OFFSET_BEGINNING) for p in partitions])
             while open_partitions:
-                for message in consumer.consume(1000, 10):
-                    if message.error() is None:
-                        records.append(Record(message))
-                    elif message.error().code() == kafka.KafkaError._PARTITION_EOF:
-                        open_partitions.discard(message.partition())
-                    else:
-                        raise kafka.KafkaException(message.error())
+                message = consumer.poll(10)
+                assert message is not None, f"{topic} can't be read"
+                if message.error() is None:
+                    records.append(Record(message))
+                elif message.error().code() == kafka.KafkaError._PARTITION_EOF:
+                    open_partitions.discard(message.partition())
+                else:
+                    raise kafka.KafkaException(message.error())
         finally:
             consumer.close()
         return records

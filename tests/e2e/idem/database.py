@@ -34,7 +34,7 @@ class Postgres:
 
     def create(self, template="template1"):
         name = f"t{os.getpid()}_{next(_numbers)}"
-        self.run(f"CREATE DATABASE {name} TEMPLATE {template}")
+        self.run(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return Database(self, name)
 
 
