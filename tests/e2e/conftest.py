@@ -8,7 +8,7 @@ import pytest
 from idem import config, servers
 from idem.broker import Broker
 from idem.checker import Case
-from idem.database import TABLES, Postgres
+from idem.database import Postgres, tables
 from idem.host import Host
 from idem.proxy import Proxy
 
@@ -40,7 +40,7 @@ def template(postgres, tmp_path_factory):
     file = tmp_path_factory.mktemp("schema") / "idem.conf"
     file.write_text(config.settings({"database": {"conninfo": database.conninfo}}))
     subprocess.run([servers.program("idemctl"), "-c", str(file), "schema", "apply"], check=True, stdin=subprocess.DEVNULL)
-    database.run(TABLES)
+    database.run(tables())
     database.connection.close()
     yield database.name
     postgres.run(f"DROP DATABASE IF EXISTS {database.name} WITH (FORCE)")

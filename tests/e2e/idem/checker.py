@@ -84,6 +84,7 @@ class Case:
     # producing -------------------------------------------------------------------------------------------------------
 
     def produce(self, events, topic=None, flush=True):
+        # A feeder thread may be at work: append only, nothing is replaced.
         new = {one: None for one in events if one not in self.known}
         self.known.update(new)
         self.produced.extend(new)

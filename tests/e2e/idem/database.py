@@ -5,14 +5,21 @@ import os
 
 import psycopg2
 
-TABLES = """
-CREATE TABLE effect (consumer text NOT NULL, event_id uuid NOT NULL, key text, seq bigint, pid integer NOT NULL DEFAULT
-    pg_backend_pid(), at timestamptz NOT NULL DEFAULT clock_timestamp());
+from idem.servers import ROOT
+
+ORDERS = """
 CREATE TABLE orders (id bigint PRIMARY KEY, paid_amount bigint NOT NULL DEFAULT 0, status text NOT NULL DEFAULT 'NEW')
     WITH (fillfactor = 70);
 INSERT INTO orders (id) SELECT generate_series(1, 10000);
-CREATE TABLE account (id bigint PRIMARY KEY, balance bigint NOT NULL);
 """
+
+
+def tables():
+    """What the plugins of the tests write into."""
+    with open(os.path.join(ROOT, "tests/plugins/ref/ref.sql"), encoding="utf-8") as ref:
+        return ref.read() + ORDERS
+
+
 _numbers = itertools.count(1)
 
 

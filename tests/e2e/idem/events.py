@@ -5,7 +5,7 @@ import os
 import time
 import uuid
 
-TYPE = "order.confirmed.v1"
+TYPE = "test.v1"  # the one type of tests/plugins/ref
 _counter = itertools.count()
 
 

@@ -1,0 +1,120 @@
+"""Killed at any moment: nothing lost, nothing twice (CRASH)."""
+import random
+import threading
+
+import pytest
+
+from idem import wait
+from idem.events import event, many
+from idem.servers import LONG
+from idem.workload import Workload
+from test_workload import feed
+
+KILLS = 100 if LONG else 6
+
+
+def test_random_kills_of_child_and_group_leave_an_exact_ledger(bench):
+    """Half the kills go to the child, half to the whole process group, each while a transaction is open; session 6 s."""
+    chance = random.Random(5)
+    workload = Workload(100000 if LONG else 20000)
+    case = bench.case(partitions=6)
+    case.applicable.update(workload.ids)
+    case.watch(every=1 if LONG else 0.2)
+    settings = bench.settings(case, "billing", workers=4)
+    host = bench.host(settings).start()
+    rate = 100 if LONG else 500
+    feeder = threading.Thread(target=feed, args=(case, workload, rate))
+    feeder.start()
+    try:
+        for kill in range(KILLS):
+            wait_a_little(chance.random())
+            wait.until(lambda: bench.database.open_transactions() > 0, "an open transaction", 60, every=0.001)
+            if kill % 2 == 0:
+                wait.until(host.kill_child, "a child to kill", 20)
+            else:
+                host.kill_group()
+                host.start(ready=False)
+    finally:
+        feeder.join()
+    case.check_ledger(workload, timeout=180)
+
+
+def wait_a_little(seconds):
+    threading.Event().wait(seconds)
+
+
+def run_until_killed(bench, case, failpoint, **pipeline):
+    """A host whose child dies at the fail point; nothing of it is left."""
+    host = bench.host(bench.settings(case, **pipeline), failpoints=failpoint).start(ready=False)
+    wait.until(lambda: host.logged("child_died"), lambda: f"the child to die\n{host.log_tail()}", 30)
+    host.kill_group()
+    return host
+
+
+def test_killed_after_commit_before_the_offset_commit_gives_duplicates_and_no_second_effect(bench):
+    """D3, CRASH: every event applied and not committed to the group comes again and is counted as a duplicate."""
+    case = bench.case(partitions=1)
+    case.watch()
+    case.produce(many(200))
+    run_until_killed(bench, case, "after_commit=kill:3", workers=1)
+    applied = len(bench.database.processed(case.consumer))
+    committed = case.group.committed(case.topics[0]).get(0, 0)
+    assert applied > committed, "the kill fell between COMMIT and the offset commit"
+    host = bench.start(case)
+    case.check()
+    assert host.counted()[0]["duplicate"] == applied - committed
+    assert host.counted()[0]["processed"] == 200 - applied
+    case.check_counters(host)
+
+
+def test_killed_before_commit_repeats_everything(bench):
+    """CRASH: nothing of the open transaction is there, all of it is applied by the next process."""
+    case = bench.case(partitions=1)
+    case.watch()
+    case.produce(many(100))
+    run_until_killed(bench, case, "before_commit=kill", workers=1)
+    assert bench.database.processed(case.consumer) == set() and bench.database.effects(case.consumer) == {}
+    host = bench.start(case)
+    case.check()
+    assert host.counted()[0]["duplicate"] == 0
+    case.check_counters(host)
+
+
+def test_killed_between_the_dead_letter_and_its_offset_makes_no_lost_event(bench):
+    """CONS-2: the offset follows the acknowledged dead letter; a kill in between may repeat the letter, never lose it."""
+    case = bench.case(partitions=1)
+    case.produce([event("fatal"), *many(5)])
+    run_until_killed(bench, case, "after_commit=kill:2", workers=1, batch={"max": 1})
+    bench.start(case)
+    case.wait_drained()
+    assert {one.id for one in case.dead()} == {case.produced[0].id}
+    assert len(bench.database.processed(case.consumer)) == 5
+
+
+def test_a_killed_supervisor_takes_its_children_with_it(bench):
+    """No child goes on without its parent: two processes would work as one member each."""
+    case = bench.case(partitions=1)
+    host = bench.start(case)
+    children = host.children()
+    host.process.kill()
+    host.process.wait()
+    wait.until(lambda: not any(alive(pid) for pid in children), "the children to end", 20)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("moment", ["after_commit=kill:2", "before_commit=kill:2"])
+def test_the_supervisor_starts_a_dead_child_again(bench, moment):
+    """The next child takes over where the dead one stopped, without anybody's help."""
+    case = bench.case(partitions=1)
+    case.watch()
+    host = bench.host(bench.settings(case, workers=1), failpoints=moment).start(ready=False)
+    case.produce(many(3))
+    case.check(timeout=90)
+    assert host.logged("child_restart")
