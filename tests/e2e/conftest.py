@@ -21,7 +21,8 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def broker():
-    server = servers.Server("with_kafka.sh", "KAFKA_BOOTSTRAP")
+    server = servers.Server("with_kafka.sh", "KAFKA_BOOTSTRAP",
+                            {"KAFKA_SERVER_PROPERTIES": "log.cleaner.backoff.ms=200\nlog.cleaner.threads=1"})
     yield Broker(server.settings["KAFKA_BOOTSTRAP"])
     server.stop()
 
@@ -36,10 +37,13 @@ def postgres():
 @pytest.fixture(scope="session")
 def template(postgres, tmp_path_factory):
     """The name of a database with the schema of idemctl and the tables of the tests."""
+    postgres.make_role()
     database = postgres.create()
     file = tmp_path_factory.mktemp("schema") / "idem.conf"
-    file.write_text(config.settings({"database": {"conninfo": database.conninfo}}))
-    subprocess.run([servers.program("idemctl"), "-c", str(file), "schema", "apply"], check=True, stdin=subprocess.DEVNULL)
+    file.write_text(config.settings({"database": {"conninfo": database.owner_conninfo}}))
+    subprocess.run([servers.program("idemctl"), "-c", str(file), "schema", "apply", "--role", Postgres.ROLE], check=True,
+                   stdin=subprocess.DEVNULL)
+    database.run(f"ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO {Postgres.ROLE}")
     database.run(tables())
     database.connection.close()
     yield database.name
@@ -95,7 +99,7 @@ class Bench:
         """A proxy in front of PostgreSQL, and the conninfo that goes through it."""
         proxy = Proxy((self.postgres.host, self.postgres.port))
         self.proxies.append(proxy)
-        return proxy, self.postgres.conninfo(self.database.name, "127.0.0.1", proxy.port)
+        return proxy, self.postgres.conninfo(self.database.name, port=proxy.port)
 
     def close(self):
         for case in self.cases:

@@ -107,7 +107,7 @@ def test_deferred_constraints_blame_their_event_and_stay_deferred(bench, constra
 
 def test_settings_and_locks_of_a_session_are_refused(bench):
     """D7 in a shared session: the statement never runs, its event is dead, the 100 others are applied as if nothing was said."""
-    bench.database.run("CREATE SCHEMA evil; CREATE TABLE evil.effect (LIKE public.effect)")
+    bench.database.run("CREATE SCHEMA evil; CREATE TABLE evil.effect (LIKE public.effect); GRANT USAGE ON SCHEMA evil TO idem_host")
     statements = ["SET search_path = evil", "SET ROLE pg_monitor", "SELECT set_config('search_path', 'evil', false)",
                   "SELECT pg_advisory_lock(42)", "select Pg_Catalog.SET_CONFIG('search_path', 'evil', true)", "RESET ALL",
                   "/* x */ SET search_path = evil", "-- x\nSET search_path = evil", "DISCARD ALL", "LISTEN x", "PREPARE p AS SELECT 1"]
@@ -121,7 +121,7 @@ def test_settings_and_locks_of_a_session_are_refused(bench):
 
 def test_an_isolated_pipeline_gives_every_event_a_clean_session(bench):
     """D7 where settings are allowed: event 1 changes all it can and fails, the next 100 see none of it, on one connection."""
-    bench.database.run("CREATE SCHEMA evil; CREATE TABLE evil.effect (LIKE public.effect)")
+    bench.database.run("CREATE SCHEMA evil; CREATE TABLE evil.effect (LIKE public.effect); GRANT USAGE ON SCHEMA evil TO idem_host")
     case = bench.case(partitions=1)
     case.watch()
     bad = [event("sql:SELECT set_config('search_path', 'evil', false), pg_advisory_lock(42)"),

@@ -24,16 +24,21 @@ _numbers = itertools.count(1)
 
 
 class Postgres:
-    def __init__(self, settings):
-        self.host, self.port, self.user = settings["PGHOST"], int(settings["PGPORT"]), settings["PGUSER"]
+    ROLE = "idem_host"  # what the hosts under test connect as: it owns nothing
 
-    def conninfo(self, database, host=None, port=None, user=None):
-        return f"host={host or self.host} port={port or self.port} dbname={database} user={user or self.user}"
+    def __init__(self, settings):
+        self.host, self.port, self.owner = settings["PGHOST"], int(settings["PGPORT"]), settings["PGUSER"]
+
+    def conninfo(self, database, user=ROLE, port=None):
+        return f"host={self.host} port={port or self.port} dbname={database} user={user}"
 
     def connect(self, database):
-        connection = psycopg2.connect(self.conninfo(database) + " application_name=test")
+        connection = psycopg2.connect(self.conninfo(database, self.owner) + " application_name=test")
         connection.autocommit = True
         return connection
+
+    def make_role(self):
+        self.run(f"DO $$BEGIN CREATE ROLE {self.ROLE} LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END$$")
 
     def run(self, sql):
         with contextlib.closing(self.connect("postgres")) as connection, connection.cursor() as cursor:
@@ -52,7 +57,12 @@ class Database:
 
     @property
     def conninfo(self):
+        """The host's."""
         return self.server.conninfo(self.name)
+
+    @property
+    def owner_conninfo(self):
+        return self.server.conninfo(self.name, self.server.owner)
 
     def run(self, sql, *parameters):
         """Rows of a query, [] of anything else."""

@@ -16,7 +16,7 @@ def program(name):
 class Server:
     """with_kafka.sh or with_postgres.sh held open; an outer one (its variable is set) is used as it is."""
 
-    def __init__(self, script, marker):
+    def __init__(self, script, marker, environment=None):
         self.script = os.path.join(ROOT, "tests/lib", script)
         self.outer = os.environ.get(marker)
         self.settings = dict(os.environ)
@@ -24,7 +24,8 @@ class Server:
             return
         handle, self.file = tempfile.mkstemp(prefix="idem-server-")
         os.close(handle)
-        subprocess.run([self.script, "--start", self.file], check=True, stdin=subprocess.DEVNULL)
+        subprocess.run([self.script, "--start", self.file], check=True, stdin=subprocess.DEVNULL,
+                       env={**os.environ, **(environment or {})})
         with open(self.file, encoding="utf-8") as lines:
             self.settings = dict(re.findall(r"(\w+)=(\S+)", lines.read()))
 

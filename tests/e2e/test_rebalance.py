@@ -1,0 +1,209 @@
+"""Partitions that move, slow handlers, offsets with holes (field cases R and K3; ENGINE 11)."""
+import confluent_kafka
+import pytest
+from confluent_kafka.admin import NewPartitions
+
+from idem import wait
+from idem.events import event, many
+
+
+def assigned(host):
+    return host.metrics().get("partitions_assigned", 0)
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_a_member_that_joins_and_leaves_repeats_no_more_than_what_was_in_flight(bench, assignor):
+    """R1, R15: 300 events of 200 ms on 16 workers; B joins and is stopped again.  What is delivered twice shows up as a
+    duplicate, never as a second effect."""
+    case = bench.case(partitions=3)
+    case.watch()
+    settings = bench.settings(case, workers=16, kafka={"partition_assignment_strategy": assignor})
+    a, b = bench.host(settings), bench.host(settings)
+    case.produce(many(300, "sleep:200", keys=48))
+    a.start()
+    wait.until(lambda: len(bench.database.processed(case.consumer)) >= 60, "A to be at work", 30)
+    b.start()
+    wait.until(lambda: assigned(b) > 0, "B to get a partition", 30)
+    case.produce(many(100, "sleep:200", keys=48))
+    wait.until(lambda: b.counted()[0]["processed"] > 0, "B to work", 30)
+    assert b.stop() == 0
+    case.check(timeout=90)
+    assert a.counted()[0]["duplicate"] <= 16
+    case.check_counters(a)
+
+
+def test_a_partition_that_comes_back_is_read_from_the_groups_offset(bench):
+    """R3, R9: a partition moves from A to B, B handles what A had in its buffer and leaves, the partition returns: A goes on where
+    the group stands, not where it was itself.  Both partitions are alike, so it does not matter which one moves."""
+    case = bench.case(partitions=2)
+    case.watch()
+    settings = bench.settings(case, ordering="partition", workers=2, batch={"max": 4}, queue={"depth": 50})
+    a, b = bench.host(settings), bench.host(settings)
+    case.produce([event("sleep:20", partition=partition) for _ in range(400) for partition in (0, 1)])
+    a.start()
+    wait.until(lambda: len(bench.database.processed(case.consumer)) >= 50, "A to be at work", 30)
+    b.start()
+    wait.until(lambda: assigned(a) == 1 and assigned(b) == 1, "a partition to move", 30)
+    wait.until(lambda: b.counted()[0]["processed"] >= 30, "B to handle some", 30)
+    assert b.stop() == 0
+    wait.until(lambda: assigned(a) == 2, "the partition to come back", 30)
+    case.check(timeout=90)
+    assert a.counted()[0]["duplicate"] == 0, "a record behind the group's offset was handled again"
+    for partition in (0, 1):
+        offsets = {one.id: one.copies[0][2] for one in case.produced if one.partition == partition}
+        order = [offsets[row[0]] for row in bench.database.run("SELECT event_id::text FROM effect ORDER BY at") if row[0] in offsets]
+        assert order == sorted(order), f"partition {partition} was not handled in order"
+    assert not a.logged("kafka_fatal")
+    case.check_counters(a)
+
+
+def test_a_killed_member_hands_over_what_it_did_not_commit(bench):
+    """R3: B dies with work done and not committed to the group; A takes over after the session ended."""
+    case = bench.case(partitions=2)
+    case.watch()
+    settings = bench.settings(case, ordering="partition", workers=2)
+    a, b = bench.host(settings).start(), bench.host(settings).start()
+    wait.until(lambda: assigned(a) == 1 and assigned(b) == 1, "one partition each", 30)
+    case.produce([event("sleep:10", partition=partition) for _ in range(200) for partition in (0, 1)])
+    wait.until(lambda: b.counted()[0]["processed"] >= 50, "B to be in the middle", 30)
+    b.kill_group()
+    case.check(timeout=60)
+    assert not a.logged("kafka_fatal")
+    case.check_counters(a)
+
+
+def test_a_handler_three_times_longer_than_the_poll_limit_costs_no_membership(bench):
+    """R5, CONS-6: one handler call, no rebalance, the other partitions keep flowing."""
+    case = bench.case(partitions=3)
+    case.watch()
+    host = bench.start(case, ordering="partition", workers=3,
+                       kafka={"session_timeout_ms": "2000", "max_poll_interval_ms": "2000", "heartbeat_interval_ms": "300"}, revoke_max="1s")
+    wait.until(lambda: assigned(host) == 3, "the assignment", 20)
+    before = host.metrics()
+    slow, = case.produce([event("nap:6000", partition=0)])
+    wait.until(lambda: bench.database.open_transactions() == 1, "the slow handler to be entered", 20)
+    case.produce([event(partition=partition) for _ in range(20) for partition in (1, 2)])
+    wait.until(lambda: len(bench.database.processed(case.consumer)) == 40, "the other partitions to flow", 4)
+    assert slow.id not in bench.database.processed(case.consumer), "they did not wait for the slow one"
+    case.check()
+    after = host.metrics()
+    assert after["rebalances"] == before["rebalances"]
+    assert after["batches_redone"] == before["batches_redone"] and host.counted()[0]["processed"] == 41
+    case.check_counters()
+
+
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_killed_before_the_first_commit_of_a_partition_loses_nothing(bench, start):
+    """R11: nothing was ever committed; with `latest` the restart must not begin behind the ten records."""
+    case = bench.case(partitions=1)
+    case.watch()
+    settings = bench.settings(case, start=start, workers=1)
+    first = bench.host(settings, failpoints="before_commit=kill").start()
+    wait.until(lambda: assigned(first) == 1, "the assignment", 20)
+    case.produce(many(10))
+    wait.until(lambda: first.logged("child_died"), "the kill", 30)
+    first.kill_group()
+    assert case.group.committed(case.topics[0]).get(0, 0) == 0 and not bench.database.processed(case.consumer)
+    bench.host(settings).start()
+    wait.until(lambda: len(bench.database.processed(case.consumer)) == 10,
+               lambda: f"all ten to be applied, there are {len(bench.database.processed(case.consumer))}", 40)
+    case.check()
+
+
+def test_latest_skips_what_was_there_before_the_group(bench):
+    """CONS-4: the configuration may say so."""
+    case = bench.case(partitions=1)
+    old = event()
+    case.produce([old])
+    case.ignored.add(old)
+    host = bench.start(case, start="latest")
+    wait.until(lambda: assigned(host) == 1, "the assignment", 20)
+    new, = case.produce([event()])
+    case.check()
+    assert set(bench.database.effects(case.consumer)) == {new.id}
+
+
+def test_an_offset_out_of_range_follows_the_policy_and_is_counted(bench):
+    """CONS-4"""
+    case = bench.case(partitions=1)
+    case.produce(many(5))
+    case.group.commit(case.topics[0], {0: 5000})
+    host = bench.start(case)
+    case.wait_drained()
+    wait.until(lambda: len(bench.database.processed(case.consumer)) == 5, "the five from the beginning", 30)
+    assert host.metrics()["offset_resets"] == 1 and host.logged("offset_reset")
+
+
+def test_a_compacted_topic_with_holes_is_read_to_its_end(bench):
+    """K3: offsets are not consecutive after compaction."""
+    topic = bench.topic(1, **{"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01",
+                              "max.compaction.lag.ms": "200", "delete.retention.ms": "100"})
+    case = bench.case(topics=[topic])
+    keep = many(40, keys=4)
+    case.broker.produce(topic, keep)
+    case.broker.produce(topic, many(10, keys=4))  # closes the segment before and takes its place
+
+    def holes():
+        case.broker.produce(topic, [event(key=f"k{len(case.broker.read(topic)) % 4}")])
+        return case.broker.read(topic)[0].offset > 0
+
+    wait.until(holes, "the cleaner to make holes", 60, every=0.3)
+    left = case.broker.read(topic)
+    assert left[-1].offset - left[0].offset + 1 > len(left), "there are holes between the records"
+    host = bench.start(case)
+    case.wait_drained()
+    ids = {one.id for one in case.broker.read(topic)}
+    assert ids <= set(bench.database.effects(case.consumer))
+    wait.until(lambda: host.metrics().get("consumer_lag") == 0, "lag 0", 20)
+    case.check_counters()
+
+
+def test_transactions_of_a_producer_leave_holes_and_aborted_records_are_not_seen(bench):
+    """K3: control records take offsets; read_committed is the rule."""
+    case = bench.case(partitions=1)
+    producer = confluent_kafka.Producer({"bootstrap.servers": bench.broker.bootstrap, "transactional.id": case.consumer,
+                                         "log_level": 0})
+    producer.init_transactions(30)
+    kept, dropped = [], []
+    for number in range(10):
+        producer.begin_transaction()
+        for _ in range(3):
+            one = event()
+            producer.produce(case.topics[0], one.value, one.key, headers=one.wire_headers())
+            (kept if number % 2 else dropped).append(one)
+        producer.flush(30)
+        (producer.commit_transaction if number % 2 else producer.abort_transaction)(30)
+    host = bench.start(case)
+    wait.until(lambda: len(bench.database.processed(case.consumer)) == len(kept), "the committed ones", 30)
+    case.produce([event()])
+    case.check()
+    assert set(bench.database.effects(case.consumer)) == {one.id for one in kept} | {case.produced[0].id}
+    assert host.metrics().get("consumer_lag", 0) == 0
+    case.check_counters()
+
+
+def test_partitions_added_while_running_are_consumed_from_their_beginning(bench):
+    """R15"""
+    case = bench.case(partitions=1)
+    case.watch()
+    bench.start(case, kafka={"topic_metadata_refresh_interval_ms": "500", "metadata_max_age_ms": "1000"})
+    case.produce([event(partition=0)])
+    bench.broker.admin.create_partitions([NewPartitions(case.topics[0], 3)])[case.topics[0]].result(30)
+    wait.until(lambda: bench.broker.partitions(case.topics[0]) == [0, 1, 2], "the partitions", 20)
+    bench.broker.producer.list_topics(case.topics[0], timeout=10)
+    case.produce([event(partition=partition) for partition in (1, 2) for _ in range(5)])
+    case.check(timeout=60)
+
+
+def test_a_restart_with_the_same_instance_id_takes_its_partitions_back_at_once(bench):
+    """Static membership as an option."""
+    case = bench.case(partitions=2)
+    settings = bench.settings(case, kafka={"group_instance_id": "one", "session_timeout_ms": "30000"})
+    host = bench.host(settings).start()
+    case.produce(many(10))
+    case.wait_drained()
+    host.kill_group()
+    case.produce(many(10))
+    again = bench.host(settings).start()
+    wait.until(lambda: len(bench.database.processed(case.consumer)) == 20, lambda: f"the others\n{again.log_tail()}", 15)
+    case.check()
