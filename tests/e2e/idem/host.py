@@ -12,6 +12,7 @@ from idem.servers import program
 
 SAMPLE = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
 LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
+WRAP = os.environ.get("IDEM_WRAP", "").split()  # valgrind and the like
 COUNTERS = ("processed", "duplicate", "ignored", "retried", "parked", "dead")
 
 
@@ -54,7 +55,7 @@ class Host:
 
     def start(self, ready=True):
         with open(self.log_file, "ab") as log:
-            self.process = subprocess.Popen([program("idemd"), "-c", self.file], stdout=log, stderr=log,
+            self.process = subprocess.Popen([*WRAP, program("idemd"), "-c", self.file], stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL, start_new_session=True, env=self.environment)
         if ready:
             self.wait_ready()

@@ -1,16 +1,19 @@
 """Waiting on a condition with a deadline: the only way these tests wait."""
+import os
 import time
+
+PATIENCE = float(os.environ.get("IDEM_PATIENCE", "1"))  # more under sanitizers and valgrind, less where red is expected
 
 
 def until(condition, what, timeout=30.0, every=0.05):
     """The first true answer of condition(); AssertionError naming what never came."""
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + timeout * PATIENCE
     while True:
         answer = condition()
         if answer:
             return answer
         if time.monotonic() > deadline:
-            raise AssertionError(f"after {timeout} s still waiting for {what() if callable(what) else what}")
+            raise AssertionError(f"after {timeout * PATIENCE:.0f} s still waiting for {what() if callable(what) else what}")
         time.sleep(every)
 
 
