@@ -256,7 +256,7 @@ static bool find_pointer(struct json_cursor *cursor, const char *pointer, size_t
 enum json_status json_scan_field(struct arena *arena, struct bytes text, const char *field, size_t max_depth,
                                  struct json_value *out_value)
 {
-	struct json_cursor cursor = {.at = text.ptr, .end = text.ptr + text.len, .arena = arena};
+	struct json_cursor cursor = {.at = text.ptr, .end = text.ptr ? text.ptr + text.len : NULL, .arena = arena};
 	bool found;
 
 	if (!text.ptr)
