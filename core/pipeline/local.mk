@@ -4,6 +4,13 @@ libidemcore_a_SOURCES += \
 	core/pipeline/lane_table.c core/pipeline/lane_table.h \
 	core/pipeline/lanes.c core/pipeline/lanes.h \
 	core/pipeline/record.h \
+	core/pipeline/source.c core/pipeline/source.h core/pipeline/source_parts.h \
+	core/pipeline/source_group.c \
+	core/pipeline/source_offsets.c \
+	core/pipeline/source_pause.c \
+	core/pipeline/source_rebalance.c \
+	core/pipeline/source_records.c \
+	core/pipeline/source_statistics.c \
 	core/pipeline/tracker.c core/pipeline/tracker.h
 EXTRA_DIST += core/pipeline/README.md
 if HAVE_CHECK

@@ -10,8 +10,7 @@
 enum { FIRST_CAPACITY = 64 };
 
 struct slot {
-	int64_t offset, came_ms;
-	struct record *record; /* NULL: finished, dropped, or never told */
+	int64_t offset, came_ms, timestamp_ms;
 	bool finished;
 };
 
@@ -30,6 +29,7 @@ struct partition {
 	size_t unfinished;
 	uint64_t finished;
 	int64_t next_offset, committed; /* -1: unknown */
+	int64_t finished_timestamp_ms;  /* of the last record before head; -1: none */
 };
 
 static void *must(void *allocated)
@@ -49,6 +49,7 @@ struct partition *partition_create(const char *topic, int32_t number, int64_t fi
 	        .capacity = FIRST_CAPACITY,
 	        .next_offset = first_offset < 0 ? -1 : first_offset,
 	        .committed = first_offset < 0 ? -1 : first_offset,
+	        .finished_timestamp_ms = -1,
 	};
 	PTHREAD_OK(pthread_mutex_init(&partition->lock, NULL));
 	return partition;
@@ -102,7 +103,7 @@ static void raise_next_offset(struct partition *partition, int64_t offset)
 		partition->next_offset = offset;
 }
 
-static uint64_t begin(struct partition *partition, int64_t offset, int64_t now_ms, struct record *record)
+static uint64_t begin(struct partition *partition, int64_t offset, int64_t timestamp_ms, int64_t now_ms)
 {
 	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
 	if (partition->tail - partition->head == partition->capacity)
@@ -110,7 +111,7 @@ static uint64_t begin(struct partition *partition, int64_t offset, int64_t now_m
 	if (partition->head == partition->tail)
 		raise_next_offset(partition, offset); /* what lies between is a hole */
 	uint64_t number = partition->tail++;
-	*slot_at(partition, number) = (struct slot){.offset = offset, .came_ms = now_ms, .record = record};
+	*slot_at(partition, number) = (struct slot){.offset = offset, .came_ms = now_ms, .timestamp_ms = timestamp_ms};
 	partition->unfinished++;
 	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
 	return number;
@@ -118,7 +119,7 @@ static uint64_t begin(struct partition *partition, int64_t offset, int64_t now_m
 
 uint64_t partition_begin(struct partition *partition, int64_t offset, int64_t now_ms)
 {
-	return begin(partition, offset, now_ms, NULL);
+	return begin(partition, offset, -1, now_ms);
 }
 
 static void mark_finished(struct partition *partition, uint64_t number)
@@ -127,19 +128,22 @@ static void mark_finished(struct partition *partition, uint64_t number)
 	struct slot *slot = slot_at(partition, number);
 	ASSERT(!slot->finished);
 	slot->finished = true;
-	slot->record = NULL;
 	partition->unfinished--;
 	partition->finished++;
 }
 
 static void advance(struct partition *partition)
 {
-	while (partition->head < partition->tail && slot_at(partition, partition->head)->finished) {
-		raise_next_offset(partition, slot_at(partition, partition->head)->offset + 1);
-		partition->head++;
+	struct slot *slot;
+	for (; partition->head < partition->tail; partition->head++) {
+		slot = slot_at(partition, partition->head);
+		if (!slot->finished) {
+			raise_next_offset(partition, slot->offset);
+			return;
+		}
+		raise_next_offset(partition, slot->offset + 1);
+		partition->finished_timestamp_ms = slot->timestamp_ms;
 	}
-	if (partition->head < partition->tail)
-		raise_next_offset(partition, slot_at(partition, partition->head)->offset);
 }
 
 void partition_finish_many(struct partition *partition, const uint64_t *slots, size_t count)
@@ -183,24 +187,16 @@ int64_t partition_next_offset(struct partition *partition)
 struct partition_load partition_load(struct partition *partition)
 {
 	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
-	bool any = partition->head < partition->tail;
+	const struct slot *first = partition->head < partition->tail ? slot_at(partition, partition->head) : NULL;
 	struct partition_load load = {
 	        .ahead = partition->tail - partition->head,
-	        .oldest_ms = any ? slot_at(partition, partition->head)->came_ms : 0,
+	        .oldest_ms = first ? first->came_ms : 0,
+	        .timestamp_ms = first ? first->timestamp_ms : partition->finished_timestamp_ms,
 	        .unfinished = partition->unfinished,
 	        .finished = partition->finished,
 	};
 	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
 	return load;
-}
-
-void partition_visit_first(struct partition *partition, void (*visit)(void *self, const struct record *record),
-                           void *self)
-{
-	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
-	if (partition->head < partition->tail && slot_at(partition, partition->head)->record)
-		visit(self, slot_at(partition, partition->head)->record);
-	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
 }
 
 size_t partition_record_count(const struct partition *partition)
@@ -251,7 +247,11 @@ struct record *record_create(rd_kafka_message_t *message, struct partition *part
 
 void record_begin(struct record *record, int64_t now_ms)
 {
-	record->slot = begin(record->partition, record->message->offset, now_ms, record);
+	rd_kafka_timestamp_type_t type;
+	int64_t timestamp_ms = rd_kafka_message_timestamp(record->message, &type);
+	if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
+		timestamp_ms = -1;
+	record->slot = begin(record->partition, record->message->offset, timestamp_ms, now_ms);
 }
 
 void record_ref(struct record *record)
@@ -294,13 +294,5 @@ void record_finish(struct record *record)
 
 void record_drop(struct record *record)
 {
-	struct partition *partition = record->partition;
-	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
-	if (record->slot >= partition->head && record->slot < partition->tail) {
-		struct slot *slot = slot_at(partition, record->slot);
-		if (slot->record == record)
-			slot->record = NULL;
-	}
-	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
 	record_unref(record);
 }

@@ -30,16 +30,13 @@ int64_t partition_next_offset(
         struct partition *partition); /* as committable, but also when already committed; -1 none */
 /* Unfinished and ahead: for pausing. */
 struct partition_load {
-	uint64_t ahead;    /* records from the first unfinished one on, finished or not */
-	int64_t oldest_ms; /* when that one came, 0 none */
+	uint64_t ahead;       /* records from the first unfinished one on, finished or not */
+	int64_t oldest_ms;    /* when that one came, 0 none */
+	int64_t timestamp_ms; /* its Kafka timestamp; when none is unfinished, of the last finished one; -1 not known */
 	size_t unfinished;
 	uint64_t finished; /* since the assignment */
 };
 struct partition_load partition_load(struct partition *partition);
-/* Shows the first unfinished record, if there is one that was begun by record_begin; it can't be freed meanwhile.
- * `visit` must be quick and call nothing of this module. */
-void partition_visit_first(struct partition *partition, void (*visit)(void *self, const struct record *record),
-                           void *self);
 /* Records of this assignment that are not freed yet (queued, taken, at the router), and their bytes. [any] */
 size_t partition_record_count(const struct partition *partition);
 size_t partition_record_bytes(const struct partition *partition);

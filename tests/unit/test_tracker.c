@@ -132,35 +132,37 @@ START_TEST(late_finish_after_a_revoke_is_harmless)
 }
 END_TEST
 
-static void see(void *self, const struct record *record)
-{
-	*(int64_t *)self = record->message->offset;
-}
-
-static int64_t first_offset(struct partition *partition)
-{
-	int64_t offset = -1;
-	partition_visit_first(partition, see, &offset);
-	return offset;
-}
-
-START_TEST(shows_the_first_unfinished_record)
+START_TEST(shows_the_timestamp_up_to_which_all_is_finished)
 {
 	struct partition *partition = partition_create("t", 0, 0);
 	struct record *records[3];
-	ck_assert_int_eq(first_offset(partition), -1);
+	ck_assert_int_eq(partition_load(partition).timestamp_ms, -1);
 	for (int i = 0; i < 3; i++) {
 		records[i] = record_create(fake_message(i), partition);
 		record_begin(records[i], 0);
 	}
-	ck_assert_int_eq(first_offset(partition), 0);
+	ck_assert_int_eq(partition_load(partition).timestamp_ms, 1000);
+	record_finish(records[1]);
+	ck_assert_int_eq(partition_load(partition).timestamp_ms, 1000);
 	record_finish(records[0]);
-	ck_assert_int_eq(first_offset(partition), 1);
-	record_drop(records[1]); /* unfinished for good, and no longer there to be shown */
-	ck_assert_int_eq(first_offset(partition), -1);
-	ck_assert_int_eq(partition_next_offset(partition), 1);
+	ck_assert_int_eq(partition_load(partition).timestamp_ms, 1002);
 	record_finish(records[2]);
-	ck_assert_int_eq(partition_next_offset(partition), 1);
+	ck_assert_int_eq(partition_load(partition).timestamp_ms, 1002);
+	partition_unref(partition);
+}
+END_TEST
+
+START_TEST(a_dropped_record_stays_unfinished)
+{
+	struct partition *partition = partition_create("t", 0, 0);
+	struct record *records[2];
+	for (int i = 0; i < 2; i++) {
+		records[i] = record_create(fake_message(i), partition);
+		record_begin(records[i], 0);
+	}
+	record_drop(records[0]);
+	record_finish(records[1]);
+	ck_assert_int_eq(partition_next_offset(partition), 0);
 	partition_unref(partition);
 	ck_assert_int_eq(fake_messages, 0);
 }
@@ -262,7 +264,8 @@ int main(void)
 	tcase_add_test(tests, grows_while_the_first_record_is_unfinished);
 	tcase_add_test(tests, ring_stays_right_when_it_wraps);
 	tcase_add_test(tests, late_finish_after_a_revoke_is_harmless);
-	tcase_add_test(tests, shows_the_first_unfinished_record);
+	tcase_add_test(tests, shows_the_timestamp_up_to_which_all_is_finished);
+	tcase_add_test(tests, a_dropped_record_stays_unfinished);
 	tcase_add_test(tests, counts_records_and_bytes_until_they_are_freed);
 	tcase_add_test(tests, finishes_records_of_many_partitions_at_once);
 	tcase_add_test(tests, many_threads_finish_while_the_next_offset_only_rises);

@@ -1,0 +1,114 @@
+#include <stdlib.h>
+
+#include "core/base/clock.h"
+#include "core/event/event.h"
+#include "core/event/json.h"
+#include "core/pipeline/source_parts.h"
+
+static struct bytes payload_of(const rd_kafka_message_t *message)
+{
+	return (struct bytes){message->payload, message->payload ? message->len : 0};
+}
+
+/* The last header of that name; absent: none. */
+static struct bytes header_of(const rd_kafka_message_t *message, const char *name)
+{
+	rd_kafka_headers_t *headers;
+	const void *value;
+	size_t len;
+	if (rd_kafka_message_headers(message, &headers) || rd_kafka_header_get_last(headers, name, &value, &len))
+		return BYTES_NONE;
+	return (struct bytes){value, len};
+}
+
+static struct bytes payload_field(const rd_kafka_message_t *message, const char *field, size_t max_depth,
+                                  struct arena *scratch)
+{
+	struct json_value value;
+	struct bytes payload = payload_of(message);
+	if (!payload.ptr || json_scan_field(scratch, payload, field, max_depth, &value) != JSON_OK)
+		return BYTES_NONE;
+	return json_scalar_text(&value);
+}
+
+/* What its lane is named after; absent: its partition. */
+static struct bytes ordering_key(struct source *source, const rd_kafka_message_t *message)
+{
+	const struct config_pipeline *pipeline = source->options.pipeline;
+	if (pipeline->ordering != CONFIG_ORDERING_KEY)
+		return BYTES_NONE;
+	if (pipeline->event.key)
+		return payload_field(message, pipeline->event.key, (size_t)pipeline->event.max_depth, &source->scratch);
+	return (struct bytes){message->key, message->key ? message->key_len : 0};
+}
+
+/* Wall time; 0: now.  What can't be read is due. */
+static int64_t due_ms_of(const rd_kafka_message_t *message)
+{
+	struct bytes text = header_of(message, HEADER_DUE);
+	int64_t due_ms = 0;
+	if (text.len == 0 || text.len > 15)
+		return 0;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] < '0' || text.ptr[i] > '9')
+			return 0;
+		due_ms = due_ms * 10 + (text.ptr[i] - '0');
+	}
+	return due_ms;
+}
+
+/* It will be fetched again when the partition is resumed. */
+static void discard(struct source_partition *partition, rd_kafka_message_t *message)
+{
+	if (!partition->discarded && partition->next_offset < message->offset)
+		partition->next_offset = message->offset; /* what lies between is a hole */
+	partition->discarded = true;
+	rd_kafka_message_destroy(message);
+}
+
+/* False: paused, or paused now because this record is not due yet. */
+static bool may_push(struct source_partition *partition, const rd_kafka_message_t *message)
+{
+	if (partition->wanted)
+		return false;
+	if (!partition->is_retry)
+		return true;
+	int64_t due_ms = due_ms_of(message);
+	if (due_ms <= clock_wall_ms())
+		return true;
+	partition->due_ms = due_ms;
+	partition->wanted |= PAUSE_NOT_DUE;
+	return false;
+}
+
+static void make_record(struct source *source, struct source_partition *partition, rd_kafka_message_t *message,
+                        int64_t now_ms)
+{
+	if (message->offset < partition->next_offset)
+		source_replace_tracker(source, partition);
+	partition->next_offset = message->offset + 1;
+	struct record *record = record_create(message, partition->tracker);
+	record_begin(record, now_ms);
+	source->average_bytes = (15 * source->average_bytes + record->bytes) / 16;
+	source->items[source->item_count++] = (struct lanes_item){record, ordering_key(source, message)};
+}
+
+void source_push(struct source *source, size_t message_count)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	source->item_count = 0;
+	for (size_t i = 0; i < message_count; i++) {
+		rd_kafka_message_t *message = source->messages[i];
+		struct source_partition *partition =
+		        source_find(source, rd_kafka_topic_name(message->rkt), message->partition);
+		if (!partition)
+			rd_kafka_message_destroy(message); /* its next owner reads it */
+		else if (may_push(partition, message))
+			make_record(source, partition, message, now_ms);
+		else
+			discard(partition, message);
+	}
+	if (source->item_count > 0)
+		lanes_push(source->options.lanes, source->items, source->item_count);
+	arena_reset(&source->scratch);
+}
