@@ -4,3 +4,9 @@ libidemcore_a_SOURCES += \
 	core/admin/metrics_text.c \
 	core/admin/status.c core/admin/status.h
 EXTRA_DIST += core/admin/README.md
+
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/test_admin
+TESTS += tests/unit/test_admin
+tests_unit_test_admin_LDADD = $(UNIT_LIBS)
+endif
