@@ -1,5 +1,5 @@
 # Sourced by the steps: where things are, and how they speak.
-# shellcheck shell=bash disable=SC2034 # used by who sources this
+# shellcheck shell=bash
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$root"
