@@ -176,7 +176,7 @@ def test_commit_and_chain_past_the_first_net_stops_the_pipeline(bench):
     case.watch()
     bad = event("sql:COMMIT AND CHAIN")
     case.produce([*warm(), event(), bad, event()])
-    host = bench.host(bench.settings(case, **TOGETHER), failpoints="sql_refused=fail:always").start(ready=False)
+    host = bench.host(bench.settings(case, **TOGETHER), failpoints="sql_check_off=fail:always").start(ready=False)
     wait.until(lambda: host.logged("transaction_stolen"), lambda: f"the alarm\n{host.log_tail()}", 60)
     wait.until(lambda: host.get("/readyz")[0] == 503, "the host to be not ready", 20)
     host.kill_group()
