@@ -15,10 +15,11 @@ java=(java -Xms128m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1
 	"-Dlog4j2.configurationFile=$here/kafka/log4j2.properties" -cp "$cache/*")
 
 fail() { echo "with_kafka: $*" >&2; exit 1; }
+missing() { echo "with_kafka: $* is missing" >&2; exit 77; } # automake: skipped
 
 prepare() {
 	[ ! -d "$cache" ] || return 0
-	command -v mvn >/dev/null || fail "mvn is missing: install maven"
+	command -v mvn >/dev/null || missing maven
 	mkdir -p "$(dirname "$cache")"
 	exec 8>"$cache.lock"
 	flock 8
@@ -94,7 +95,7 @@ start_once() {
 }
 
 start() {
-	command -v java >/dev/null || fail "java is missing: install default-jre-headless"
+	command -v java >/dev/null || missing default-jre-headless
 	prepare
 	start_once || start_once || fail "the broker did not come up"
 	export KAFKA_BOOTSTRAP
