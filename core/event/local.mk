@@ -28,3 +28,18 @@ tests_unit_test_json_LDADD = $(UNIT_LIBS)
 tests_unit_test_key_template_LDADD = $(UNIT_LIBS)
 tests_unit_test_uuid_LDADD = $(UNIT_LIBS)
 endif
+
+noinst_PROGRAMS += bench/micro_event
+bench_micro_event_LDADD = libidemcore.a $(LIBS_ALL)
+
+# `make fuzz-targets`, with clang; then e.g. tests/fuzz/fuzz_json -max_total_time=60 CORPUS
+fuzz_event_files = $(addprefix $(top_srcdir)/,$(filter core/event/%.c core/base/%.c core/kafka/record.c,$(libidemcore_a_SOURCES)))
+FUZZ_TARGETS = tests/fuzz/fuzz_json tests/fuzz/fuzz_envelope tests/fuzz/fuzz_key_template
+fuzz-targets: $(FUZZ_TARGETS)
+$(FUZZ_TARGETS): %: $(top_srcdir)/%.c $(libidemcore_a_SOURCES)
+	@mkdir -p tests/fuzz
+	clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $(AM_CPPFLAGS) -std=gnu17 -pthread \
+		-o $@ $< $(fuzz_event_files) $(LIBS_ALL)
+.PHONY: fuzz-targets
+CLEANFILES += $(FUZZ_TARGETS)
+EXTRA_DIST += tests/fuzz/fuzz_json.c tests/fuzz/fuzz_envelope.c tests/fuzz/fuzz_key_template.c tests/fuzz/corpus
