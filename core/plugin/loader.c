@@ -1,5 +1,4 @@
 /* From a file to a checked description: inspect, dlopen, ask the entry, copy in, check, read the options. */
-#include "core/base/log.h"
 #include "core/plugin/internal.h"
 #include <dlfcn.h>
 #include <limits.h>
@@ -100,12 +99,8 @@ struct plugin *plugin_open(const char *path, const struct config_plugin *config,
 {
 	struct plugin *plugin = plugin_make(pipeline);
 
-	if (plugin_load(plugin, path, config, error)) {
-		log_write(LOG_plugin_opened, "%s %s of %s, build %s, ABI %u.%u", plugin->descriptor.name,
-		          plugin->descriptor.version, plugin->descriptor.vendor, plugin->descriptor.build_id,
-		          plugin->descriptor.abi_major, plugin->descriptor.abi_minor);
+	if (plugin_load(plugin, path, config, error))
 		return plugin;
-	}
 	plugin_destroy(plugin);
 	return NULL;
 }

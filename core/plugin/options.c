@@ -1,5 +1,7 @@
 #include "core/plugin/options.h"
 #include "core/base/assert.h"
+#include "core/config/nearest.h"
+#include "core/config/value.h"
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -19,36 +21,23 @@ static const struct {
         {"real", OPTION_REAL, "a number"},
         {"bool", OPTION_BOOL, "true or false"},
         {"duration", OPTION_DURATION, "a duration such as \"500ms\", \"30s\", \"5m\", \"1h\" or \"7d\""},
-        {"size", OPTION_SIZE, "a size such as 4096, \"64K\", \"16M\" or \"1G\""},
+        {"size", OPTION_SIZE, "a size such as 4096, \"64KiB\", \"16MiB\" or \"64MB\""},
         {"secret", OPTION_SECRET, ""},
         {"list", OPTION_LIST, ""},
 };
 
 /* ---- values ---- */
 
-struct unit {
-	const char *name;
-	int64_t factor;
-};
-static const struct unit no_unit[] = {{"", 1}, {NULL, 0}};
-static const struct unit duration_units[] = {{"ms", 1},       {"s", 1000}, {"m", 60 * 1000}, {"h", 3600 * 1000},
-                                             {"d", 86400000}, {"", 1},     {NULL, 0}};
-static const struct unit size_units[] = {{"", 1},          {"K", 1 << 10},   {"M", 1 << 20},  {"G", 1 << 30},
-                                         {"KB", 1 << 10},  {"MB", 1 << 20},  {"GB", 1 << 30}, {"KiB", 1 << 10},
-                                         {"MiB", 1 << 20}, {"GiB", 1 << 30}, {NULL, 0}};
-
-static bool read_integer(const char *text, const struct unit *units, int64_t *out_value)
+static bool read_integer(const char *text, int64_t *out_value)
 {
 	char *end;
 
 	errno = 0;
 	long long number = strtoll(text, &end, 10);
-	if (end == text || errno != 0 || text[0] == ' ')
+	if (end == text || *end || errno != 0 || text[0] == ' ')
 		return false;
-	for (const struct unit *unit = units; unit->name; unit++)
-		if (strcmp(end, unit->name) == 0)
-			return !__builtin_mul_overflow((int64_t)number, unit->factor, out_value);
-	return false;
+	*out_value = number;
+	return true;
 }
 
 /* With a point, whatever locale a plugin may have set. */
@@ -87,17 +76,21 @@ static char *copy_trimmed(const char *start, size_t length)
 	return copy;
 }
 
-static void read_list(struct option *option)
+static void add_item(struct option *option, char *item)
 {
-	const char *at = option->text;
+	option->items = realloc(option->items, (option->item_count + 1) * sizeof(*option->items));
+	ASSERT(option->items && item);
+	option->items[option->item_count++] = item;
+}
 
+/* A preset is one string: its elements are separated by commas. */
+static void split_list(struct option *option, const char *at)
+{
 	if (strspn(at, " ") == strlen(at))
 		return; /* an empty list, not a list of one empty element */
 	for (bool more = true; more; at++) {
 		size_t length = strcspn(at, ",");
-		option->items = realloc(option->items, (option->item_count + 1) * sizeof(*option->items));
-		ASSERT(option->items);
-		option->items[option->item_count++] = copy_trimmed(at, length);
+		add_item(option, copy_trimmed(at, length));
 		at += length;
 		more = *at == ',';
 	}
@@ -105,26 +98,29 @@ static void read_list(struct option *option)
 
 static bool option_read(struct option *option, const char *text)
 {
+	option->is_set = true;
+	if (option->type == OPTION_LIST) {
+		add_item(option, strdup(text));
+		return true;
+	}
 	option->text = strdup(text);
 	ASSERT(option->text);
-	option->is_set = true;
 	switch (option->type) {
 	case OPTION_STRING:
 	case OPTION_SECRET:
 		return true;
 	case OPTION_INT:
-		return read_integer(text, no_unit, &option->integer);
+		return read_integer(text, &option->integer);
 	case OPTION_REAL:
 		return read_real(text, &option->real);
 	case OPTION_BOOL:
 		return read_bool(text, &option->integer);
 	case OPTION_DURATION:
-		return read_integer(text, duration_units, &option->integer) && option->integer >= 0;
+		return value_parse_duration(text, true, &option->integer, NULL);
 	case OPTION_SIZE:
-		return read_integer(text, size_units, &option->integer) && option->integer >= 0;
+		return value_parse_size(text, true, &option->integer, NULL);
 	case OPTION_LIST:
-		read_list(option);
-		return true;
+		break;
 	}
 	return false;
 }
@@ -184,55 +180,15 @@ static bool take_table(struct options *options, const struct idem_option *table,
 	return true;
 }
 
-/* ---- the nearest name ---- */
-
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* How many letters must change. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[MAX_NAME_BYTES + 1], width = strlen(b);
-
-	for (size_t j = 0; j <= width; j++)
-		row[j] = j;
-	for (size_t i = 1; a[i - 1]; i++) {
-		size_t diagonal = row[0];
-		row[0] = i;
-		for (size_t j = 1; j <= width; j++) {
-			size_t change = diagonal + (a[i - 1] != b[j - 1]);
-			diagonal = row[j];
-			row[j] = least(change, least(row[j], row[j - 1]) + 1);
-		}
-	}
-	return row[width];
-}
-
 static bool unknown_option(const struct options *options, const char *name, struct error *error)
 {
-	const char *nearest = NULL;
-	size_t best = strlen(name) / 2 + 1;
+	struct nearest nearest = {0};
+	char hint[200];
 
-	for (size_t i = 0; i < options->count; i++) {
-		size_t letters = distance(name, options->items[i].row->name);
-		if (letters < best) {
-			best = letters;
-			nearest = options->items[i].row->name;
-		}
-	}
-	if (nearest)
-		return error_set(error, ERROR_CONFIG,
-		                 "plugin.options has \"%s\", which the plugin does not know: \"%s\" is meant?", name,
-		                 nearest);
-	if (options->count == 0)
-		return error_set(error, ERROR_CONFIG, "plugin.options has \"%s\", but the plugin takes no options",
-		                 name);
-	return error_set(
-	        error, ERROR_CONFIG,
-	        "plugin.options has \"%s\", which the plugin does not know; idemctl plugin check lists its options",
-	        name);
+	for (size_t i = 0; i < options->count; i++)
+		nearest_offer(&nearest, name, options->items[i].row->name);
+	return error_set(error, ERROR_CONFIG, "plugin.options has \"%s\", which the plugin does not know%s", name,
+	                 options->count > 0 ? nearest_hint(&nearest, hint, sizeof(hint)) : "; it takes no options");
 }
 
 /* ---- all ---- */
@@ -257,8 +213,9 @@ static bool take_given(struct options *options, const struct config_properties *
 		struct option *option = find(options, property->name);
 		if (!option)
 			return unknown_option(options, property->name, error);
-		if (option->is_set)
-			return error_set(error, ERROR_CONFIG, "plugin.options has \"%s\" twice", property->name);
+		if (option->is_set && option->type != OPTION_LIST)
+			return error_set(error, ERROR_CONFIG, "plugin.options has a list as \"%s\", which is one %s",
+			                 property->name, option->row->type);
 		if (!option_read(option, property->value))
 			return value_mistake(option, property->value, "plugin.options", error);
 	}
@@ -269,7 +226,12 @@ static bool take_presets(struct options *options, struct error *error)
 {
 	for (size_t i = 0; i < options->count; i++) {
 		struct option *option = &options->items[i];
-		if (!option->is_set && option->row->preset && !option_read(option, option->row->preset)) {
+		if (option->is_set || !option->row->preset)
+			continue;
+		if (option->type == OPTION_LIST) {
+			split_list(option, option->row->preset);
+			option->is_set = true;
+		} else if (!option_read(option, option->row->preset)) {
 			(void)value_mistake(option, option->row->preset, "the preset of option", error);
 			if (error)
 				error->code = ERROR_PLUGIN;

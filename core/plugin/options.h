@@ -22,7 +22,7 @@ struct option {
 	char *text;      /* as written */
 	int64_t integer; /* INT; BOOL 0/1; DURATION in ms; SIZE in bytes */
 	double real;     /* REAL */
-	char **items;    /* LIST: separated by commas, blanks around them gone */
+	char **items;    /* LIST: one property each; a preset is separated by commas */
 	size_t item_count;
 };
 struct options {
