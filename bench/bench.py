@@ -69,7 +69,7 @@ def make_workload(path, unique, seed=7, duplicates=0.1):
 
 
 def load_topic(topic, path):
-    subprocess.run([f"{BUILD}/tests/tools/topics", BOOTSTRAP, f"{topic}:{PARTITIONS}"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([f"{BUILD}/tests/tools/topics", "create", f"{topic}:{PARTITIONS}"], check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["kcat", "-P", "-b", BOOTSTRAP, "-t", topic, "-K", "\t", "-X", "partitioner=murmur2_random", "-z", "lz4", "-l", path], check=True)
 
 

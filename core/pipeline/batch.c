@@ -23,6 +23,8 @@ void batch_reset(struct batch *batch)
 	for (size_t i = 0; i < batch->count; i++)
 		if (batch->entries[i].call)
 			call_done(batch->entries[i].call);
+	if (batch->calls)
+		call_done(&batch->calls[batch->calls_count - 1]); /* of handle_batch */
 	arena_reset(&batch->arena);
 	batch->entries = NULL;
 	batch->count = batch->claim_count = batch->pending_count = batch->savepoints = 0;

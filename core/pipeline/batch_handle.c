@@ -256,7 +256,17 @@ static idem_status batch_query(void *self, struct idem_call *call, const struct 
 	return batch_query_wait(batch, call, declared, out_result);
 }
 
-const struct call_backend batch_backend = {.query = batch_query};
+/* An item of handle_batch extends the deadline of the whole call. */
+static int64_t batch_deadline_moved(void *self, struct idem_call *call)
+{
+	struct batch *batch = self;
+	int64_t deadline_ms = atomic_load(&call->deadline_ms);
+	if (batch->set_call && batch->set_call != call)
+		atomic_store(&batch->set_call->deadline_ms, deadline_ms);
+	return deadline_ms;
+}
+
+const struct call_backend batch_backend = {.query = batch_query, .deadline_moved = batch_deadline_moved};
 
 /* ---- calling ---- */
 
