@@ -2,8 +2,8 @@
  *   v7 id from base_day on  -> the table of its day, made on demand (never below floor_day: too old to judge)
  *   any other id            -> processed_event_other
  *   business key            -> processed_message
- * The store caches the group's days; dedup_place is [any thread] (a read lock), the rest is [side thread] with the side
- * connection.  Statements name the group's own table, never the root. */
+ * The store caches the group's days.  All is [any thread]; what takes a connection runs on the caller's, outside a
+ * transaction.  Statements name the group's own table, never the root. */
 #ifndef IDEM_DB_DEDUP_H
 #define IDEM_DB_DEDUP_H
 #include "core/base/bytes.h"
@@ -17,8 +17,8 @@ enum dedup_place_status { DEDUP_PLACED, DEDUP_DAY_MISSING, DEDUP_ID_TOO_OLD, DED
  * look_up: $1 array, $2 group; returns key, content_hash.  release: $1 array, $2 group; deletes, RETURNING the key. */
 struct dedup_table {
 	struct pg_statement claim, look_up, release;
-	bool is_text;       /* processed_message */
-	int64_t day;        /* number of the day since 1970 in units of day_ms, -1: not a day */
+	bool is_text; /* processed_message */
+	int64_t day;  /* number of the day since 1970 in units of day_ms, -1: not a day */
 };
 
 struct dedup;
@@ -33,16 +33,17 @@ void dedup_close(struct dedup *dedup);
 /* time_ms: of a v7 id, or -1 for all others.  Future is judged by the database's clock (kept as an offset). */
 enum dedup_place_status dedup_place(struct dedup *dedup, int64_t time_ms, const struct dedup_table **out_table);
 const struct dedup_table *dedup_message_table(struct dedup *dedup);
-/* Makes the day of time_ms (LIKE + CHECK + ATTACH in a SECURITY DEFINER function); also when another host just made it. */
+/* Makes the day of time_ms (LIKE + ATTACH in a SECURITY DEFINER function); fine when another host just made it, or
+ * dropped it: dedup_place knows then. */
 bool dedup_make_day(struct dedup *dedup, struct pg *side, int64_t time_ms, struct error *error) MUST_CHECK;
 /* Reads the catalogue again (a statement met 42P01: another host dropped a day). */
 bool dedup_refresh(struct dedup *dedup, struct pg *side, struct error *error) MUST_CHECK;
-/* This host's progress of one partition: the offset to be read next, and oldest_ms, before which nothing comes again: the
- * Kafka timestamp of the oldest unfinished record; when none is unfinished, that of the last finished one; when moreover
- * the partition was read to its end (lag 0), now.  -1: not known, what is stored stays.  Nothing processed later than the
- * smallest oldest_ms of the group is ever forgotten, so a partition that never says it keeps every day.
- * Written on assignment (before its first record is worked on), before each offset commit, and for every assigned partition,
- * idle or stuck, before each dedup_tend.  next_offset only rises; a row with a lower one is ignored. */
+/* This host's progress of one partition: the offset to be read next, and oldest_ms, before which nothing comes again:
+ * the Kafka timestamp of the oldest unfinished record; when none is unfinished, that of the last finished one; when
+ * moreover the partition was read to its end (lag 0), now.  -1: not known, what is stored stays.  Nothing processed
+ * later than the smallest oldest_ms of the group is ever forgotten, so a partition that never says it keeps every day.
+ * Written on assignment (before its first record is worked on), before each offset commit, and for every assigned
+ * partition, idle or stuck, before each dedup_tend.  next_offset only rises; a row with a lower one is ignored. */
 struct dedup_progress {
 	const char *topic;
 	int32_t partition;

@@ -1,9 +1,9 @@
-/* The numbered migrations of sql/ (embedded into the binaries at build time), applied by idemctl schema apply and checked
- * by every process that opens the database. */
+/* The numbered migrations of sql/ (embedded into the binaries at build time), applied by idemctl schema apply and
+ * checked by every process that opens the database. */
 #ifndef IDEM_DB_SCHEMA_H
 #define IDEM_DB_SCHEMA_H
-#include <stdio.h>
 #include "core/db/pg.h"
+#include <stdio.h>
 
 int schema_version_wanted(void);
 /* 0: nothing applied yet. */
