@@ -1,5 +1,5 @@
 # core/main: the two programs
-EXTRA_PROGRAMS = idemd idemctl
+bin_PROGRAMS += idemd idemctl
 idemd_SOURCES = core/main/idemd.c core/main/idemd.h core/main/child.c core/main/check.c
 idemd_LDADD = libidemcore.a $(LIBS_ALL)
 idemctl_SOURCES = core/main/idemctl.c core/main/idemctl.h core/main/idemctl_schema.c core/main/idemctl_plugin.c \
