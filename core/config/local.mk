@@ -27,3 +27,17 @@ config-pages: core/config/config_doc
 	mkdir -p $(top_srcdir)/doc/reference
 	core/config/config_doc reference >$(top_srcdir)/doc/reference/settings.md
 	core/config/config_doc sample >$(top_srcdir)/doc/idem.conf.sample
+
+if HAVE_CHECK
+config_tests = tests/unit/test_config tests/unit/test_config_mistakes tests/unit/test_config_pages tests/unit/test_config_print \
+	tests/unit/test_config_properties tests/unit/test_config_value
+check_PROGRAMS += $(config_tests)
+TESTS += $(config_tests)
+EXTRA_DIST += tests/unit/config_files.h
+tests_unit_test_config_LDADD = $(UNIT_LIBS)
+tests_unit_test_config_mistakes_LDADD = $(UNIT_LIBS)
+tests_unit_test_config_pages_LDADD = $(UNIT_LIBS)
+tests_unit_test_config_print_LDADD = $(UNIT_LIBS)
+tests_unit_test_config_properties_LDADD = $(UNIT_LIBS)
+tests_unit_test_config_value_LDADD = $(UNIT_LIBS)
+endif

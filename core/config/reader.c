@@ -12,9 +12,9 @@
 
 struct report_place reader_place(const config_setting_t *setting)
 {
-	if (!setting)
-		return (struct report_place){NULL, 1};
-	return (struct report_place){config_setting_source_file(setting), (int)config_setting_source_line(setting)};
+	int line = (int)config_setting_source_line(setting); /* the root has none */
+
+	return (struct report_place){config_setting_source_file(setting), line > 0 ? line : 1};
 }
 
 struct report_place reader_member_place(const config_setting_t *group, const char *path)
