@@ -105,24 +105,39 @@ static void warn_of_readers(const struct reader *reader, int fd)
 		        "holds secrets and everybody can read it; chmod o-r, or keep them in files of their own");
 }
 
+static bool load_path(struct reader *reader, const char *path)
+{
+	struct config *config = reader->config;
+	int fd;
+
+	config_begin(config, reader->report);
+	config->file = arena_printf(&config->arena, "%s", path);
+	reader->folder = folder_of(path, &config->arena);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		report_error(reader->report, (struct report_place){NULL, 0}, "can't be opened: %s", strerror(errno));
+		return false;
+	}
+	load(reader, fd);
+	warn_of_readers(reader, fd);
+	close(fd);
+	report_sort(reader->report);
+	return reader->report->error_count == 0;
+}
+
 bool config_load(const char *path, struct config *out_config, struct config_report *out_report)
 {
 	struct reader reader = {.config = out_config, .report = out_report, .looks_at_files = true};
-	int fd;
 
-	config_begin(out_config, out_report);
-	out_config->file = arena_printf(&out_config->arena, "%s", path);
-	reader.folder = folder_of(path, &out_config->arena);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		report_error(out_report, (struct report_place){NULL, 0}, "can't be opened: %s", strerror(errno));
-		return false;
-	}
-	load(&reader, fd);
-	warn_of_readers(&reader, fd);
-	close(fd);
-	report_sort(out_report);
-	return out_report->error_count == 0;
+	return load_path(&reader, path);
+}
+
+bool config_load_database(const char *path, struct config *out_config, struct config_report *out_report)
+{
+	struct reader reader = {
+	        .config = out_config, .report = out_report, .looks_at_files = true, .database_only = true};
+
+	return load_path(&reader, path);
 }
 
 bool config_load_fd(int fd, struct config *out_config, struct config_report *out_report)

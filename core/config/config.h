@@ -153,6 +153,9 @@ struct config_report {
 /* Reads and checks everything; files named in it (secrets, plugins' existence, schemas) are looked at, Kafka and
  * PostgreSQL are not.  True when there is no error; *out_report is filled either way and must be freed.  [main] */
 bool config_load(const char *path, struct config *out_config, struct config_report *out_report) MUST_CHECK;
+/* The same, but only the group `database` is looked at: for a tool that needs nothing else, where nothing else need be.
+ */
+bool config_load_database(const char *path, struct config *out_config, struct config_report *out_report) MUST_CHECK;
 /* The same from an open descriptor (a child's own part); files named in it are not looked at.  fd stays open. */
 bool config_load_fd(int fd, struct config *out_config, struct config_report *out_report) MUST_CHECK;
 void config_done(struct config *config);

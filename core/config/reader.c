@@ -341,7 +341,10 @@ void reader_read(struct reader *reader, const config_setting_t *root)
 	struct config *config = reader->config;
 
 	store_presets(reader, false, (char *)config);
-	read_section(reader, SECTION_HOST, root, root, (char *)config);
+	if (reader->database_only)
+		read_section(reader, SECTION_DATABASE, member_of(root, "database"), root, (char *)config);
+	else
+		read_section(reader, SECTION_HOST, root, root, (char *)config);
 	config->database.line = line_of(root, "database");
 	config->kafka.line = line_of(root, "kafka");
 	config->admin.line = line_of(root, "admin");

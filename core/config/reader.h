@@ -12,6 +12,7 @@ struct reader {
 	struct kafka_names kafka_names;
 	const char *folder;  /* relative paths begin here */
 	bool looks_at_files; /* false: a child's own part, in which nothing is left to read */
+	bool database_only;
 	bool has_inline_secrets;
 };
 

@@ -5,24 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum needs { NEEDS_NOTHING, NEEDS_DATABASE, NEEDS_ADMIN, NEEDS_ALL };
+
 struct command {
 	const char *noun, *verb; /* verb NULL: the noun alone */
 	const char *arguments;   /* for people */
 	size_t min_words, max_words;
-	bool needs_config;
+	enum needs needs; /* of the configuration */
 	int (*run)(const struct ctl *ctl);
 	const char *help;
 };
 
 static const struct command commands[] = {
-        {"status", NULL, "", 0, 0, true, ctl_status, "what the running host does: pipelines, counters, lag"},
-        {"lag", NULL, "", 0, 0, true, ctl_lag, "records behind, by pipeline, topic and partition"},
-        {"schema", "apply", "[--role NAME]", 0, 0, true, ctl_schema_apply,
+        {"status", NULL, "", 0, 0, NEEDS_ADMIN, ctl_status, "what the running host does: pipelines, counters, lag"},
+        {"lag", NULL, "", 0, 0, NEEDS_ADMIN, ctl_lag, "records behind, by pipeline, topic and partition"},
+        {"schema", "apply", "[--role NAME]", 0, 0, NEEDS_DATABASE, ctl_schema_apply,
          "apply the migrations that are missing, grant the host's role what it needs"},
-        {"schema", "status", "", 0, 0, true, ctl_schema_status, "which migrations are there; 1 when some are missing"},
-        {"plugin", "inspect", "FILE", 1, 1, false, ctl_plugin_inspect,
+        {"schema", "status", "", 0, 0, NEEDS_DATABASE, ctl_schema_status,
+         "which migrations are there; 1 when some are missing"},
+        {"plugin", "inspect", "FILE", 1, 1, NEEDS_NOTHING, ctl_plugin_inspect,
          "what a plugin says of itself; runs none of its code"},
-        {"plugin", "check", "FILE", 1, 1, false, ctl_plugin_check,
+        {"plugin", "check", "FILE", 1, 1, NEEDS_NOTHING, ctl_plugin_check,
          "that, and loads and creates it in a process of its own"},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(*commands))
@@ -115,7 +118,7 @@ static void check_options(const struct command *command, const struct arguments 
 		wrong_usage("--conninfo goes with schema", "");
 	if (arguments->ctl.role && command->run != ctl_schema_apply)
 		wrong_usage("--role goes with schema apply", "");
-	if (command->needs_config && !arguments->config_path)
+	if (command->needs && !arguments->config_path)
 		wrong_usage("-c FILE is missing", "");
 	if (arguments->ctl.word_count < command->min_words)
 		wrong_usage("an argument is missing:", command->arguments);
@@ -163,6 +166,15 @@ static void parse_options(int argc, char **argv, struct arguments *arguments)
 	}
 }
 
+/* True: what the command needs is there.  A mistake elsewhere in the file is no reason to refuse a look at the host
+ * that still runs with the old one. */
+static bool load_config(enum needs needs, const char *path, struct config *config, struct config_report *report)
+{
+	if (needs == NEEDS_DATABASE)
+		return config_load_database(path, config, report);
+	return config_load(path, config, report) || (needs == NEEDS_ADMIN && config->admin.listen);
+}
+
 static int run_configured(const struct command *command, const struct arguments *arguments)
 {
 	struct ctl ctl = arguments->ctl;
@@ -170,7 +182,7 @@ static int run_configured(const struct command *command, const struct arguments 
 	struct config_report report;
 	int status = CTL_CONFIGURATION;
 
-	if (config_load(arguments->config_path, &config, &report)) {
+	if (load_config(command->needs, arguments->config_path, &config, &report)) {
 		ctl.config = &config;
 		status = command->run(&ctl);
 	} else {
@@ -195,7 +207,7 @@ int main(int argc, char **argv)
 	arguments.ctl.words = (const char *const *)(argv + optind + own_words);
 	arguments.ctl.word_count = (size_t)(argc - optind - own_words);
 	check_options(command, &arguments);
-	status = command->needs_config ? run_configured(command, &arguments) : command->run(&arguments.ctl);
+	status = command->needs ? run_configured(command, &arguments) : command->run(&arguments.ctl);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fputs("idemctl: the output could not be written\n", stderr);
 		return CTL_NO;

@@ -134,6 +134,14 @@ struct child *children_wait(struct children *children, int *out_wait_status)
 	return NULL;
 }
 
+bool children_all_down(const struct children *children)
+{
+	for (const struct child *child = children->first; child; child = child->next)
+		if (child->state != CHILD_STATE_DOWN)
+			return false;
+	return true;
+}
+
 int64_t children_due_ms(const struct children *children)
 {
 	int64_t due_ms = INT64_MAX;

@@ -18,6 +18,7 @@ void children_tend(struct children *children, const struct supervisor_options *o
 void children_note_ready(struct children *children);
 /* The next child whose process ended, with its wait status; NULL: none. */
 struct child *children_wait(struct children *children, int *out_wait_status);
+bool children_all_down(const struct children *children);
 int64_t children_due_ms(const struct children *children); /* INT64_MAX: nothing */
 /* Kills what is left. */
 void children_done(struct children *children);

@@ -154,6 +154,18 @@ static void reload(struct supervisor *supervisor)
 
 /* ---- signals ---- */
 
+/* Before anything worked, what is wrong is told by the exit status; after that it is an outage that is waited for. */
+static void give_up_start(struct supervisor *supervisor, const struct child *child, enum child_end end)
+{
+	if (end == CHILD_END_MISSING)
+		supervisor->exit_status = EXIT_SERVICE_MISSING;
+	else if (children_all_down(&supervisor->children))
+		supervisor->exit_status = EXIT_CONFIGURATION;
+	else
+		return;
+	begin_drain(supervisor, child->reason);
+}
+
 static void on_child_end(struct supervisor *supervisor, struct child *child, int wait_status)
 {
 	bool asked;
@@ -166,10 +178,8 @@ static void on_child_end(struct supervisor *supervisor, struct child *child, int
 	log_write(LOG_child_died, "pipeline %s: %s", child->plan.name, child->reason);
 	if (asked && supervisor->draining && supervisor->exit_status == EXIT_STOPPED)
 		supervisor->exit_status = EXIT_INTERNAL;
-	if (end == CHILD_END_MISSING && !supervisor->children.any_was_ready && !supervisor->draining) {
-		supervisor->exit_status = EXIT_SERVICE_MISSING;
-		begin_drain(supervisor, child->reason);
-	}
+	if (!supervisor->children.any_was_ready && !supervisor->draining)
+		give_up_start(supervisor, child, end);
 }
 
 static void read_signals(struct supervisor *supervisor)

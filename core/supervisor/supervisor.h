@@ -25,8 +25,8 @@ struct supervisor_options {
 };
 /* Runs until SIGTERM or SIGINT and a drain.  Returns idemd's exit status: 0 every child stopped cleanly; 69 at the
  * start a child found PostgreSQL or Kafka missing before any child became ready, or the admin port can't be had; 70
- * internal, or a child had to be killed or died while stopping; 78 configuration.  Blocks the signals it waits for.
- * [main] */
+ * internal, or a child had to be killed or died while stopping; 78 configuration, or every child was refused before one
+ * became ready.  Blocks the signals it waits for. [main] */
 int supervisor_run(const struct supervisor_options *options, const struct config *config);
 
 /* The part of the check that needs plugin files (format, ABI, digest; no code runs): adds mistakes to *report. */

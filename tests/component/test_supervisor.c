@@ -390,6 +390,16 @@ START_TEST(a_status_no_restart_cures_stays_down_and_the_others_run_on)
 }
 END_TEST
 
+START_TEST(a_host_of_which_every_pipeline_is_refused_at_the_start_ends_with_78)
+{
+	CONFIG("billing", "audit");
+	order("billing", "77");
+	order("audit", "78");
+	start_host();
+	ck_assert_int_eq(wait_host(), 78);
+}
+END_TEST
+
 START_TEST(a_service_missing_at_the_very_start_ends_the_host_with_69)
 {
 	CONFIG("billing");
@@ -588,10 +598,11 @@ END_TEST
 
 START_TEST(a_reload_tries_again_what_is_down)
 {
-	CONFIG("billing");
+	CONFIG("billing", "audit");
 	order("billing", "77");
 	start_host();
-	expect_step("start", "billing");
+	next_step();
+	next_step();
 	await_answer("/readyz", "down");
 	order("billing", "");
 	kill(host, SIGHUP);
@@ -650,6 +661,7 @@ static Suite *supervisor_suite(void)
 	tcase_add_test(tests, a_child_stopped_by_somebody_else_is_started_again);
 	tcase_add_loop_test(tests, a_status_no_restart_cures_stays_down_and_the_others_run_on, 0,
 	                    sizeof(stay_down) / sizeof(*stay_down));
+	tcase_add_test(tests, a_host_of_which_every_pipeline_is_refused_at_the_start_ends_with_78);
 	tcase_add_test(tests, a_service_missing_at_the_very_start_ends_the_host_with_69);
 	tcase_add_test(tests, a_service_missing_after_a_child_was_ready_is_an_outage_that_is_waited_for);
 	tcase_add_test(tests, a_child_over_its_memory_is_killed_and_started_again);
