@@ -66,6 +66,20 @@ static int64_t header_number(const struct kafka_record *record, const char *name
 	return otherwise;
 }
 
+/* As Kafka allows it; a replay will write to that topic. */
+static bool is_topic_name(struct bytes text)
+{
+	if (text.len == 0 || text.len > 249 || bytes_equal_string(text, ".") || bytes_equal_string(text, ".."))
+		return false;
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.ptr[i];
+		bool is_alphanumeric = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+		if (!is_alphanumeric && c != '.' && c != '_' && c != '-')
+			return false;
+	}
+	return true;
+}
+
 /* Where a retried or replayed record came from, as its first router wrote it. */
 static void read_origin(struct event *event, struct arena *arena)
 {
@@ -73,9 +87,8 @@ static void read_origin(struct event *event, struct arena *arena)
 	struct bytes topic = header_value(record, HEADER_ORIGIN_TOPIC);
 	int64_t partition, offset;
 
-	if (topic.len == 0 || memchr(topic.ptr, '\0', topic.len))
-		return;
-	if (!read_number(header_value(record, HEADER_ORIGIN_PARTITION), INT32_MAX, &partition) ||
+	if (!is_topic_name(topic) ||
+	    !read_number(header_value(record, HEADER_ORIGIN_PARTITION), INT32_MAX, &partition) ||
 	    !read_number(header_value(record, HEADER_ORIGIN_OFFSET), INT64_MAX, &offset))
 		return;
 	event->origin_topic = arena_string(arena, topic);
@@ -91,10 +104,11 @@ static void read_retry_headers(struct event *event, const char *group, struct ar
 
 	if (record->header_count == 0 || !bytes_equal_string(header_value(record, HEADER_GROUP), group))
 		return;
-	event->attempt = (uint32_t)header_number(record, HEADER_ATTEMPT, UINT32_MAX, 1);
+	/* PostgreSQL keeps both as integer: what would not fit there is garbage too. */
+	event->attempt = (uint32_t)header_number(record, HEADER_ATTEMPT, INT32_MAX, 1);
 	if (event->attempt == 0)
 		event->attempt = 1;
-	event->round = (uint32_t)header_number(record, HEADER_ROUND, UINT32_MAX, 0);
+	event->round = (uint32_t)header_number(record, HEADER_ROUND, INT32_MAX, 0);
 	event->due_ms = header_number(record, HEADER_DUE, INT64_MAX, 0);
 	event->retried = event->attempt > 1;
 	event->replayed = event->round > 0;

@@ -1,4 +1,5 @@
-/* The registry of event types: which are known, and which of them this pipeline's plugin handles.  Read only once made. */
+/* The registry of event types: which are known, and which of them this pipeline's plugin handles.  Read only once made.
+ */
 #ifndef IDEM_EVENT_EVENT_TYPES_H
 #define IDEM_EVENT_EVENT_TYPES_H
 #include "core/event/event.h"

@@ -3,13 +3,13 @@
 #define IDEM_EVENT_JSON_TAPE_H
 #include "core/event/json.h"
 
-struct json_node { /* 32 bytes: the tape of a hostile text "[0,0,0,..." is 16 times its size */
-	const char *key;      /* decoded; NULL: not a member of an object */
-	const char *text;     /* as struct json_value's */
+struct json_node {        /* 32 bytes: the tape of a hostile text "[0,0,0,..." is 16 times its size */
+	const char *key;  /* decoded; NULL: not a member of an object */
+	const char *text; /* as struct json_value's */
 	uint32_t key_bytes, text_bytes;
-	uint32_t end;         /* index behind its last descendant: its next sibling, if it has one.  While an array or
-	                         object is open: the index of the one it stands in */
-	uint8_t type;         /* enum json_type */
+	uint32_t end; /* index behind its last descendant: its next sibling, if it has one.  While an array or
+	                 object is open: the index of the one it stands in */
+	uint8_t type; /* enum json_type */
 };
 
 struct json_document {
@@ -17,8 +17,8 @@ struct json_document {
 	uint32_t count;
 };
 
-/* What yajl does not refuse: text that is not UTF-8, control characters (it takes \v and \f for spaces), \u0000, surrogates
- * without their other half.  NULL: nothing found; else what, and where. */
+/* What yajl does not refuse: text that is not UTF-8, control characters (it takes \v and \f for spaces), \u0000,
+ * surrogates without their other half.  NULL: nothing found; else what, and where. */
 const char *json_check_text(struct bytes text, size_t *out_at);
 /* UTF-8 without control characters; for text that comes from elsewhere. */
 bool json_is_clean(struct bytes text);

@@ -460,7 +460,8 @@ START_TEST(retry_headers_of_another_group_do_not)
 END_TEST
 
 static const char *const garbage[] = {
-        "", "0", "-1", "+1", " 2", "2 ", "0x2", "2.0", "4294967296", "18446744073709551617", "many", "\xff", NULL};
+        "",     "0",    "-1", "+1", " 2", "2 ", "0x2", "2.0", "4294967296", "2147483648", "18446744073709551617",
+        "many", "\xff", NULL};
 
 START_TEST(a_count_that_is_garbage_is_the_first)
 {
@@ -496,6 +497,24 @@ START_TEST(an_origin_is_taken_whole_or_not)
 	ck_assert_int_eq(event.origin_partition, INT32_MAX);
 	ck_assert_int_eq(event.origin_offset, INT64_MAX);
 	ck_assert_int_eq(event.origin_timestamp_ms, -1);
+}
+END_TEST
+
+static const char *const no_topics[] = {"", ".", "..", "a b", "a/b", "a:b", "\xc3\xa9", "a\n", NULL};
+
+START_TEST(an_origin_that_is_no_topic_name_is_not_taken)
+{
+	struct header headers[] = {
+	        GROUP, {"x-origin-topic", no_topics[_i]}, {"x-origin-partition", "9"}, {"x-origin-offset", "1"}, {0}};
+	char long_name[251];
+
+	ck_assert_str_eq(open_with(WITH_ID(ID), headers).origin_topic, "t.orders");
+	memset(long_name, 'x', 250);
+	long_name[250] = '\0';
+	headers[1].value = long_name;
+	ck_assert_str_eq(open_with(WITH_ID(ID), headers).origin_topic, "t.orders");
+	headers[1].value = long_name + 1;
+	ck_assert_str_eq(open_with(WITH_ID(ID), headers).origin_topic, long_name + 1);
 }
 END_TEST
 
@@ -636,6 +655,7 @@ int main(void)
 	tcase_add_test(tests, retry_headers_of_another_group_do_not);
 	tcase_add_loop_test(tests, a_count_that_is_garbage_is_the_first, 0, COUNT(garbage));
 	tcase_add_test(tests, an_origin_is_taken_whole_or_not);
+	tcase_add_loop_test(tests, an_origin_that_is_no_topic_name_is_not_taken, 0, COUNT(no_topics));
 	tcase_add_test(tests, the_last_of_several_headers_counts);
 	tcase_add_loop_test(tests, a_business_key_takes_the_place_of_the_id, 0, COUNT(business));
 	tcase_add_test(tests, a_business_key_that_is_too_long_is_refused);
