@@ -14,17 +14,20 @@ check_PROGRAMS += \
 	tests/unit/test_envelope \
 	tests/unit/test_event_types \
 	tests/unit/test_json \
+	tests/unit/test_json_scan \
 	tests/unit/test_key_template \
 	tests/unit/test_uuid
 TESTS += \
 	tests/unit/test_envelope \
 	tests/unit/test_event_types \
 	tests/unit/test_json \
+	tests/unit/test_json_scan \
 	tests/unit/test_key_template \
 	tests/unit/test_uuid
 tests_unit_test_envelope_LDADD = $(UNIT_LIBS)
 tests_unit_test_event_types_LDADD = $(UNIT_LIBS)
 tests_unit_test_json_LDADD = $(UNIT_LIBS)
+tests_unit_test_json_scan_LDADD = $(UNIT_LIBS)
 tests_unit_test_key_template_LDADD = $(UNIT_LIBS)
 tests_unit_test_uuid_LDADD = $(UNIT_LIBS)
 endif

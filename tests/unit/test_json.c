@@ -677,93 +677,6 @@ START_TEST(a_field_is_a_name_or_a_pointer)
 }
 END_TEST
 
-/* ---- the poll thread's look at one field ---- */
-
-static const struct {
-	struct bytes text;
-	const char *field, *expected; /* NULL: none */
-} scans[] = {
-        {ROW("{\"a\":1}"), "a", "1"},
-        {ROW(" { \"a\" : \"x\" } "), "a", "x"},
-        {ROW("{\"b\":{\"a\":1},\"a\":2}"), "a", "2"},
-        {ROW("{\"b\":[{\"a\":\"]}\"}],\"a\":2}"), "a", "2"},
-        {ROW("{\"b\":\"\\\\\",\"a\":2}"), "a", "2"},
-        {ROW("{\"b\":\"\\\"\",\"a\":2}"), "a", "2"},
-        {ROW("{\"b\":\"{[\\\",\\\\\",\"a\":2}"), "a", "2"},
-        {ROW("{\"\\u0061\":2}"), "a", "2"},
-        {ROW("{\"x\":-1.5e3,\"a\":\"\\ud83d\\ude00\\n\\u0041\\u00e9\\u20ac\"}"), "a",
-         "\xf0\x9f\x98\x80\nA\xc3\xa9\xe2\x82\xac"},
-        {ROW("{\"a\":{\"x\":\"}\"}}"), "a", "{\"x\":\"}\"}"},
-        {ROW("{\"a\":true}"), "a", "true"},
-        {ROW("{\"a\":null}"), "a", "null"},
-        {ROW("{\"a\":1 ,\"b\":"), "a", "1"},
-        {ROW("{\"a\":[[1],[2,3]]}"), "/a/1/1", "3"},
-        {ROW("{\"a\":12"), "a", "12"},
-        {ROW("{\"a\":1.5"), "a", "1.5"},
-        {ROW("{}"), "a", NULL},
-        {ROW("[]"), "a", NULL},
-        {ROW("[]"), "/0", NULL},
-        {ROW(""), "a", NULL},
-        {{NULL, 0}, "a", NULL},
-        {ROW("{"), "a", NULL},
-        {ROW("{\"a"), "a", NULL},
-        {ROW("{\"a\\"), "a", NULL},
-        {ROW("{\"a\""), "a", NULL},
-        {ROW("{\"a\":"), "a", NULL},
-        {ROW("{\"a\":\"x"), "a", NULL},
-        {ROW("{\"a\":{"), "a", NULL},
-        {ROW("{\"a\":}"), "a", NULL},
-        {ROW("{\"a\":x}"), "a", NULL},
-        {ROW("{\"a\":\"\\u12\"}"), "a", NULL},
-        {ROW("{\"a\":\"\\x\"}"), "a", NULL},
-        {ROW("{\"b\":,\"a\":1}"), "a", NULL},
-        {ROW("{\"b\" 1,\"a\":1}"), "a", NULL},
-        {ROW("null"), "a", NULL},
-        {ROW("\0"), "a", NULL},
-        {ROW("{\"b\":\0,\"a\":1}"), "a", NULL},
-};
-
-START_TEST(scans_for_one_field)
-{
-	struct json_value value;
-	enum json_status status = json_scan_field(&arena, scans[_i].text, scans[_i].field, 64, &value);
-
-	ck_assert_msg((status == JSON_OK) == (scans[_i].expected != NULL), "%.*s", BYTES_ARG(scans[_i].text));
-	if (scans[_i].expected)
-		assert_text(value.text, scans[_i].expected);
-}
-END_TEST
-
-START_TEST(a_scan_is_bounded_in_depth)
-{
-	struct bytes text = nested('[', 100000, true);
-	char *object = arena_printf(&arena, "{\"b\":%.*s,\"a\":1}", BYTES_ARG(text));
-	struct json_value value;
-
-	ck_assert_int_eq(json_scan_field(&arena, bytes_from_string(object), "a", 64, &value), JSON_NOT_FOUND);
-	ck_assert_int_eq(json_scan_field(&arena, bytes_from_string(object), "a", 100001, &value), JSON_OK);
-	free((char *)(uintptr_t)text.ptr);
-}
-END_TEST
-
-START_TEST(a_scan_finds_what_the_parse_finds)
-{
-	struct bytes text = accepted[_i];
-	static const char *const fields[] = {"a", "", "A", "/a", "/0", "/0/a", "/a/a/a", "/"};
-
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-		struct json_value parsed, scanned;
-		enum json_status status = json_get_field(parse(text), fields[i], &parsed);
-		ck_assert_int_eq(json_scan_field(&arena, text, fields[i], 64, &scanned), status);
-		if (status != JSON_OK)
-			continue;
-		ck_assert_int_eq(scanned.type, parsed.type);
-		ck_assert_int_eq(scanned.integer, parsed.integer);
-		ck_assert(bytes_equal(scanned.text, parsed.text));
-	}
-}
-END_TEST
-
 START_TEST(keys_come_from_scalars_alone)
 {
 	struct bytes text = TEXT("{\"s\":\"x\",\"i\":1.50,\"n\":null,\"o\":{},\"a\":[],\"b\":true,\"e\":\"\"}");
@@ -810,9 +723,6 @@ int main(void)
 	tcase_add_test(tests, numbers_do_not_follow_the_locale);
 	tcase_add_loop_test(tests, pointers_follow_rfc_6901, 0, COUNT(pointers));
 	tcase_add_test(tests, a_field_is_a_name_or_a_pointer);
-	tcase_add_loop_test(tests, scans_for_one_field, 0, COUNT(scans));
-	tcase_add_test(tests, a_scan_is_bounded_in_depth);
-	tcase_add_loop_test(tests, a_scan_finds_what_the_parse_finds, 0, COUNT(accepted));
 	tcase_add_test(tests, keys_come_from_scalars_alone);
 	SRunner *runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
