@@ -88,7 +88,7 @@ $$;
 -- For people: `idemctl dedup status` prints these.
 CREATE VIEW dedup_group_status AS
 SELECT g.consumer_group, g.number,
-	g.retention_ms * interval '1 ms' AS retention,
+	justify_hours(g.retention_ms * interval '1 ms') AS retention,
 	to_timestamp(g.base_day * g.day_ms / 1000.0) AS base,
 	to_timestamp(g.floor_day * g.day_ms / 1000.0) AS floor,
 	to_timestamp(dedup_horizon_ms(g.consumer_group, (extract(epoch FROM now()) * 1000)::bigint) / 1000.0) AS forgets_before,

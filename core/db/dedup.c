@@ -98,10 +98,11 @@ static void dedup_prepare_report(struct dedup *dedup)
 	ASSERT(asprintf(&sql,
 	                "INSERT INTO %s.partition_state AS s (consumer_group, topic, partition, next_offset, low_ms, "
 	                "at) "
-	                "VALUES ($1, $2, $3, $4, least($5, $6), to_timestamp($6 / 1000.0)) "
+	                "VALUES ($1, $2, $3, $4, CASE WHEN $5 IS NOT NULL THEN least($5, $6) END, to_timestamp($6 / "
+	                "1000.0)) "
 	                "ON CONFLICT (consumer_group, topic, partition) DO UPDATE SET next_offset = "
 	                "excluded.next_offset, "
-	                "low_ms = CASE WHEN $5 IS NULL THEN s.low_ms ELSE excluded.low_ms END, at = excluded.at "
+	                "low_ms = coalesce(excluded.low_ms, s.low_ms), at = excluded.at "
 	                "WHERE excluded.next_offset >= s.next_offset",
 	                dedup->schema) > 0);
 	dedup->report = (struct pg_statement){.sql = sql, .param_count = 6, .param_types = types};

@@ -17,3 +17,16 @@ SQL_FILES = $(srcdir)/sql/0001_tables.sql $(srcdir)/sql/0002_days.sql $(srcdir)/
 EXTRA_DIST += $(SQL_FILES) sql/README.md core/db/embed_sql.sh core/db/README.md
 core/db/migrations.c: $(srcdir)/core/db/embed_sql.sh $(SQL_FILES)
 	$(AM_V_GEN)$(MKDIR_P) core/db && $(SHELL) $(srcdir)/core/db/embed_sql.sh $(SQL_FILES) >$@.new && mv $@.new $@
+
+if HAVE_CHECK
+check_PROGRAMS += tests/component/test_schema tests/component/test_dedup
+TESTS += tests/component/test_schema tests/component/test_dedup
+DATABASE_TEST = tests/component/database.c tests/component/database.h
+DATABASE_TEST_CPPFLAGS = $(AM_CPPFLAGS) -DTOP_SRCDIR='"$(abs_top_srcdir)"'
+tests_component_test_schema_SOURCES = tests/component/test_schema.c $(DATABASE_TEST)
+tests_component_test_schema_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
+tests_component_test_schema_LDADD = $(UNIT_LIBS)
+tests_component_test_dedup_SOURCES = tests/component/test_dedup.c $(DATABASE_TEST)
+tests_component_test_dedup_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
+tests_component_test_dedup_LDADD = $(UNIT_LIBS)
+endif
