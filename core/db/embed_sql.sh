@@ -3,10 +3,11 @@
 set -e
 echo '#include "core/db/migrations.h"'
 echo '#include <stddef.h>'
-rows= number=0
+rows=''
+number=0
 for file; do
 	base=$(basename "$file" .sql)
-	echo "static const unsigned char sql_$base[] = {"
+	echo "static const unsigned char sql_${base}[] = {"
 	od -An -v -tu1 "$file" | sed 's/  */,/g; s/^,//; s/$/,/'
 	echo '0};'
 	case $base in
