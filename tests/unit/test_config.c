@@ -240,6 +240,7 @@ START_TEST(a_descriptor_is_read_without_looking_at_files)
 	ck_assert_str_eq(config.pipelines[0].plugin.file, "/gone.so");
 	ck_assert_int_eq(close(fd), 0); /* left open for the caller */
 	config_report_done(&report);
+	config_done(&config);
 	ck_assert(!config_load_fd(-1, &config, &report));
 	config_report_done(&report);
 }
