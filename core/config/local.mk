@@ -16,17 +16,22 @@ libidemcore_a_SOURCES += \
 	core/config/value.c core/config/value.h
 EXTRA_DIST += core/config/README.md
 
-noinst_PROGRAMS += core/config/config_doc
-core_config_config_doc_SOURCES = core/config/config_doc.c
-core_config_config_doc_LDADD = libidemcore.a $(LIBS_ALL)
-
 # The generated pages are committed; test_config_pages fails when they drift from the table.
 EXTRA_DIST += doc/reference/settings.md doc/idem.conf.sample
 .PHONY: config-pages
-config-pages: core/config/config_doc
-	mkdir -p $(top_srcdir)/doc/reference
-	core/config/config_doc reference >$(top_srcdir)/doc/reference/settings.md
-	core/config/config_doc sample >$(top_srcdir)/doc/idem.conf.sample
+config-pages: idemd
+	./idemd --print-reference >$(top_srcdir)/doc/reference/settings.md
+	./idemd --print-sample >$(top_srcdir)/doc/idem.conf.sample
+
+# As fuzz-targets of core/event: needs clang.
+fuzz-targets: tests/fuzz/fuzz_config
+tests/fuzz/fuzz_config: $(top_srcdir)/tests/fuzz/fuzz_config.c $(libidemcore_a_SOURCES)
+	@mkdir -p tests/fuzz
+	clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $(AM_CPPFLAGS) -std=gnu17 -pthread \
+		-o $@ $(top_srcdir)/tests/fuzz/fuzz_config.c \
+		$(addprefix $(top_srcdir)/,$(filter core/config/%.c core/base/%.c,$(libidemcore_a_SOURCES))) $(LIBS_ALL)
+CLEANFILES += tests/fuzz/fuzz_config
+EXTRA_DIST += tests/fuzz/fuzz_config.c
 
 if HAVE_CHECK
 config_tests = tests/unit/test_config tests/unit/test_config_mistakes tests/unit/test_config_pages tests/unit/test_config_print \

@@ -75,53 +75,85 @@ bool names_is_position(const char *field)
 {
 	static const char *const names[] = {"offset", "partition", "topic", "timestamp"};
 
-	field += field[0] == '/';
+	if (field[0] == '/')
+		field = strrchr(field, '/') + 1;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcasecmp(field, names[i]) == 0)
 			return true;
 	return false;
 }
 
-/* One {field}; *text stands behind its brace and is moved behind the closing one. */
-static bool check_field(const char **text, struct error *error)
-{
-	size_t length = strcspn(*text, "{}");
-	char field[KEY_LONGEST + 1];
+struct template
+{ /* of a business key, read from left to right */
+	const char *rest;
+	size_t literal_length, fields, telling_fields; /* telling: more than the type */
+	bool separated;                                /* a ':' stands between the last field and here */
+};
 
-	if ((*text)[length] != '}')
-		return error_set(error, ERROR_CONFIG, "a brace is not closed; write {field}");
-	if (length == 0)
+/* RFC 6901: '~' is written ~0 and '/' ~1. */
+static bool is_pointer(const char *field)
+{
+	for (const char *tilde = field; (tilde = strchr(tilde, '~')) != NULL; tilde++)
+		if (tilde[1] != '0' && tilde[1] != '1')
+			return false;
+	return true;
+}
+
+static bool check_field(const char *field, const struct template *template, struct error *error)
+{
+	if (!field[0])
 		return error_set(error, ERROR_CONFIG, "{} names no field");
-	snprintf(field, sizeof(field), "%.*s", (int)(length < KEY_LONGEST ? length : KEY_LONGEST), *text);
 	if (names_is_position(field))
 		return error_set(error, ERROR_CONFIG,
 		                 "{%s}: where a record lies in kafka says nothing about what it means; a dedup key is "
 		                 "built from payload "
 		                 "fields and the type only",
 		                 field);
-	*text += length + 1;
+	if (field[0] == '/' && !is_pointer(field))
+		return error_set(error, ERROR_CONFIG, "{%s} is no JSON pointer", field);
+	if (template->fields > 0 && !template->separated)
+		return error_set(error, ERROR_CONFIG,
+		                 "needs a ':' before {%s}, or different events could get the same key", field);
+	return true;
+}
+
+/* What stands before the next brace, or one {field}. */
+static bool check_part(struct template *template, struct error *error)
+{
+	bool is_field = template->rest[0] == '{';
+	const char *start = template->rest + is_field;
+	size_t length = strcspn(start, "{}");
+	char field[KEY_LONGEST + 1];
+
+	template->rest = start + length + is_field;
+	if (!is_field) {
+		template->literal_length += length;
+		template->separated |= memchr(start, ':', length) != NULL;
+		return start[length] != '}' ||
+		       error_set(error, ERROR_CONFIG, "a brace is closed that was not opened; write {field}");
+	}
+	if (start[length] != '}')
+		return error_set(error, ERROR_CONFIG, "a brace is not closed; write {field}");
+	snprintf(field, sizeof(field), "%.*s", (int)(length < KEY_LONGEST ? length : KEY_LONGEST), start);
+	if (!check_field(field, template, error))
+		return false;
+	template->fields++;
+	template->telling_fields += strcmp(field, "eventType") != 0;
+	template->separated = false;
 	return true;
 }
 
 static bool check_template(const char *text, struct error *error)
 {
-	size_t literal = 0, fields = 0;
+	struct template template = {.rest = text};
 
-	while (*text) {
-		if (*text == '}')
-			return error_set(error, ERROR_CONFIG, "a brace is closed that was not opened; write {field}");
-		if (*text++ != '{') {
-			literal++;
-			continue;
-		}
-		if (!check_field(&text, error))
+	while (*template.rest)
+		if (!check_part(&template, error))
 			return false;
-		fields++;
-	}
-	if (fields == 0)
+	if (template.telling_fields == 0)
 		return error_set(error, ERROR_CONFIG,
-		                 "names no payload field, so that all events would be one; write {field}");
-	if (literal + fields > KEY_LONGEST)
+		                 "names no field that tells one event from another, such as {orderId}");
+	if (template.literal_length + template.fields > KEY_LONGEST)
 		return error_set(error, ERROR_CONFIG, "makes keys of more than %d characters", KEY_LONGEST);
 	return true;
 }

@@ -246,6 +246,24 @@ START_TEST(a_descriptor_is_read_without_looking_at_files)
 }
 END_TEST
 
+START_TEST(the_database_can_be_read_alone)
+{
+	struct config_report report;
+
+	config_file_write("c", "database = { conninfo = \"host=x\"; password_file = \"secret\"; };\n"
+	                       "pipelines = ({ name = \"b\"; plugin = { file = \"gone.so\"; }; });\n");
+	ck_assert(config_load_database(config_path, &config, &report));
+	ck_assert_str_eq(config.database.password, "s3cret");
+	ck_assert_uint_eq(config.pipeline_count, 0);
+	config_report_done(&report);
+	config_done(&config);
+	config_file_write("c", "database = { conninf = \"host=x\"; };\n");
+	ck_assert(!config_load_database(config_path, &config, &report));
+	ck_assert_uint_eq(report.error_count, 2);
+	config_report_done(&report);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("config");
@@ -264,6 +282,7 @@ int main(void)
 	tcase_add_test(tests, what_is_probably_not_meant_is_warned_of);
 	tcase_add_test(tests, a_file_with_secrets_that_everybody_reads_is_warned_of);
 	tcase_add_test(tests, a_descriptor_is_read_without_looking_at_files);
+	tcase_add_test(tests, the_database_can_be_read_alone);
 	suite_add_tcase(suite, tests);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -181,9 +181,20 @@ static const struct wrong wrong[] = {
          "c:5: error: event.business_key: a brace is closed that was not opened; write {field}\n"},
         {WITH_PIPELINE("event = { business_key = \"a:{}\"; };"), "c:5: error: event.business_key: {} names no field\n"},
         {WITH_PIPELINE("event = { business_key = \"order\"; };"),
-         "c:5: error: event.business_key: names no payload field, so that all events would be one; write {field}\n"},
+         "c:5: error: event.business_key: names no field that tells one event from another, such as {orderId}\n"},
         {WITH_PIPELINE("event = { business_key = \"" HUNDRED HUNDRED "{a}\"; };"),
          "c:5: error: event.business_key: makes keys of more than 200 characters\n"},
+
+        {WITH_PIPELINE("event = { business_key = \"{eventType}\"; };"),
+         "c:5: error: event.business_key: names no field that tells one event from another, such as {orderId}\n"},
+        {WITH_PIPELINE("event = { business_key = \"{a}-{b}\"; };"),
+         "c:5: error: event.business_key: needs a ':' before {b}, or different events could get the same key\n"},
+        {WITH_PIPELINE("event = { business_key = \"{/a~2}\"; };"),
+         "c:5: error: event.business_key: {/a~2} is no JSON pointer\n"},
+        {WITH_PIPELINE("event = { business_key = \"{/meta/offset}\"; };"),
+         "c:5: error: event.business_key: {/meta/offset}: where a record lies in kafka says nothing about what it "
+         "means; a dedup "
+         "key is built from payload fields and the type only\n"},
 
         /* files */
         {HOST_LINES "pipelines = ({ name = \"b\"; topics = [\"x\"];\nplugin = { }; });\n",
