@@ -26,7 +26,9 @@ struct pg *database_connect(const char *user)
 {
 	struct config_database config = database_config(user);
 	struct error error;
-	struct pg *pg = pg_open(&config, "test", 60000, &error);
+	char name[32];
+	snprintf(name, sizeof(name), "test %d", (int)getpid());
+	struct pg *pg = pg_open(&config, name, 60000, &error);
 	ck_assert_msg(pg != NULL, "%s", error.text);
 	return pg;
 }
@@ -91,7 +93,11 @@ const char *database_state(struct pg *pg, const char *format, ...)
 
 void database_wait_for_waiters(struct pg *pg, int count)
 {
-	while (database_number(pg, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") < count)
+	while (database_number(
+	               pg,
+	               "SELECT count(*) FROM pg_stat_activity "
+	               "WHERE wait_event_type = 'Lock' AND application_name = current_setting('application_name')") <
+	       count)
 		database_run(pg, "SELECT pg_sleep(0.01)");
 }
 

@@ -25,7 +25,7 @@ void database_run(struct pg *pg, const char *format, ...) PRINTF_LIKE(2, 3);
 /* The sqlstate it fails with; "" when it does not. */
 const char *database_state(struct pg *pg, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Until that many backends of the server wait for a lock. */
+/* Until that many connections of this test wait for a lock. */
 void database_wait_for_waiters(struct pg *pg, int count);
 /* Runs the program again inside with_postgres.sh unless it is; then the suite.  The exit status. */
 int database_main(char **argv, Suite *suite);
