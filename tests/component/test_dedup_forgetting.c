@@ -207,6 +207,36 @@ START_TEST(a_drop_beside_a_batch_open_on_another_day_holds_nobody_up)
 }
 END_TEST
 
+static void *tend_in_thread(void *argument)
+{
+	ck_assert_uint_eq(tend(argument), 0);
+	return NULL;
+}
+
+START_TEST(a_claim_that_commits_while_the_drop_waits_keeps_its_day)
+{
+	struct host host = host_start(GROUP);
+	int64_t old_ms = now_ms - 2 * DAY_MS;
+	struct pg *slow = database_connect("postgres");
+	pthread_t thread;
+	(void)place(&host, old_ms);
+	now_ms += RETENTION_MS + MINUTE_MS;
+	report(&host, 0, 10, now_ms);
+	database_run(owner, "ALTER FUNCTION \"%s\".dedup_drop_oldest SET lock_timeout = '30s'", database_schema);
+	database_run(slow, "BEGIN");
+	database_run(slow,
+	             "INSERT INTO \"%s\".processed_event VALUES ('%s', '" GROUP "', to_timestamp(%" PRId64 "), 0)",
+	             database_schema, id_at(old_ms, 1).text, now_ms / 1000);
+	PTHREAD_OK(pthread_create(&thread, NULL, tend_in_thread, &host));
+	database_wait_for_waiters(owner, 1);
+	database_run(slow, "COMMIT");
+	PTHREAD_OK(pthread_join(thread, NULL));
+	ck_assert_int_eq(claim(host.pg, place(&host, old_ms), id_at(old_ms, 1).text, GROUP), 0);
+	pg_close(slow);
+	host_stop(&host);
+}
+END_TEST
+
 START_TEST(a_host_that_does_not_know_of_a_drop_meets_42p01_and_learns)
 {
 	struct host host = host_start(GROUP), other = host_start(GROUP);
@@ -335,6 +365,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tests, progress_only_rises);
 	tcase_add_test(tests, a_drop_beside_a_batch_open_on_that_day_holds_nobody_up);
 	tcase_add_test(tests, a_drop_beside_a_batch_open_on_another_day_holds_nobody_up);
+	tcase_add_test(tests, a_claim_that_commits_while_the_drop_waits_keeps_its_day);
 	tcase_add_test(tests, a_host_that_does_not_know_of_a_drop_meets_42p01_and_learns);
 	tcase_add_test(tests, a_claim_that_waits_for_a_drop_meets_42p01);
 	tcase_add_test(tests, old_rows_beside_the_days_are_deleted_and_young_ones_stay);
