@@ -36,7 +36,7 @@ make_copy() { # quietly; the log stays
 
 run_test() { # a test of pytest, or of make check; its status: 0 green, 1 red, other: it did not run
 	case $1 in
-	tests/unit/*) make -C "$build" --no-print-directory check TESTS="$1" && return 0 || return 1 ;;
+	tests/unit/* | tests/component/*) make -C "$build" --no-print-directory check TESTS="$1" && return 0 || return 1 ;;
 	*) (cd "$copy" && "$python" -m pytest -q -x -p no:cacheprovider "$1") ;;
 	esac
 }
