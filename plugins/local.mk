@@ -1,14 +1,17 @@
 # Example plugins, built as anybody's would be: one .c, one header folder, no library of ours; installed for idemd to find.
-PLUGIN_FLAGS = -std=gnu17 -I$(top_srcdir)/sdk/include $(WARN) $(SANITIZE) $(CFLAGS) -fPIC -shared -fvisibility=hidden \
-	-Wl,-z,defs -Wl,-z,now
+PLUGIN_FLAGS = -I$(top_srcdir)/sdk/include $(SANITIZE) -fPIC -shared -fvisibility=hidden -Wl,-z,defs -Wl,-z,now $(PLUGIN_EXTRA)
+PLUGIN_EXTRA =
 SDK_FILES = $(top_srcdir)/sdk/include/idem/plugin.h $(top_srcdir)/sdk/include/idem/sugar.h
 SUFFIXES = .so
 check_DATA =
 
-# <folder>/<name>.so from <folder>/<name>.c
+# <folder>/<name>.so from <folder>/<name>.c or .cc
 .c.so:
 	@$(MKDIR_P) $(@D)
-	$(AM_V_CCLD)$(CC) $(PLUGIN_FLAGS) -o $@ $<
+	$(AM_V_CCLD)$(CC) -std=gnu17 $(WARN) $(CFLAGS) $(PLUGIN_FLAGS) -o $@ $<
+.cc.so:
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CCLD)$(CXX) -std=gnu++17 $(CXXFLAGS) $(PLUGIN_FLAGS) -o $@ $<
 
 EXAMPLE_PLUGINS = plugins/audit/audit.so plugins/billing/billing.so plugins/billing_batch/billing_batch.so \
 	plugins/inventory/inventory.so
