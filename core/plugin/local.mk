@@ -15,3 +15,20 @@ libidemcore_a_SOURCES += \
 	core/plugin/stage.c \
 	core/plugin/tables_call.c core/plugin/tables_host.c core/plugin/tables_metrics.c core/plugin/tables_tx.c
 EXTRA_DIST += core/plugin/README.md
+
+if HAVE_CHECK
+plugin_tests = tests/unit/test_call tests/unit/test_loader tests/unit/test_metadata tests/unit/test_options \
+	tests/unit/test_sql_check
+check_PROGRAMS += $(plugin_tests)
+TESTS += $(plugin_tests)
+tests_unit_test_call_SOURCES = tests/unit/test_call.c tests/unit/plugin_fixture.h
+tests_unit_test_call_LDADD = $(UNIT_LIBS)
+tests_unit_test_loader_SOURCES = tests/unit/test_loader.c tests/unit/plugin_fixture.h
+tests_unit_test_loader_LDADD = $(UNIT_LIBS)
+tests_unit_test_metadata_SOURCES = tests/unit/test_metadata.c tests/unit/plugin_fixture.h
+tests_unit_test_metadata_LDADD = $(UNIT_LIBS)
+tests_unit_test_options_SOURCES = tests/unit/test_options.c tests/unit/plugin_fixture.h
+tests_unit_test_options_LDADD = $(UNIT_LIBS)
+tests_unit_test_sql_check_SOURCES = tests/unit/test_sql_check.c tests/unit/plugin_fixture.h
+tests_unit_test_sql_check_LDADD = $(UNIT_LIBS)
+endif
