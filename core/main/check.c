@@ -27,7 +27,8 @@ static bool check_grants(struct pg *pg, const char *schema, struct error *error)
 	static const char sql[] =
 	        "SELECT string_agg(format('%s on %I.%I', want.privilege, $1::text, want.name), ', ')"
 	        " FROM (VALUES ('processed_event_other', 'INSERT'), ('processed_event_other', 'DELETE'),"
-	        "  ('processed_message', 'INSERT'), ('processed_message', 'DELETE')) AS want (name, privilege)"
+	        "  ('processed_message', 'INSERT'), ('processed_message', 'DELETE'), ('partition_state', 'INSERT'),"
+	        "  ('partition_state', 'UPDATE'), ('dedup_allowed_old', 'SELECT')) AS want (name, privilege)"
 	        " WHERE NOT coalesce(has_table_privilege(to_regclass(format('%I.%I', $1::text, want.name)),"
 	        "  want.privilege), false)";
 	PGresult *result = pg_run(pg, sql, &schema, 1, error);

@@ -20,9 +20,13 @@ static const struct command commands[] = {
         {"status", NULL, "", 0, 0, NEEDS_ADMIN, ctl_status, "what the running host does: pipelines, counters, lag"},
         {"lag", NULL, "", 0, 0, NEEDS_ADMIN, ctl_lag, "records behind, by pipeline, topic and partition"},
         {"schema", "apply", "[--role NAME]", 0, 0, NEEDS_DATABASE, ctl_schema_apply,
-         "apply the migrations that are missing, grant the host's role what it needs"},
+         "apply the missing migrations, grant the host's role what it needs"},
         {"schema", "status", "", 0, 0, NEEDS_DATABASE, ctl_schema_status,
-         "which migrations are there; 1 when some are missing"},
+         "the migrations; exit status 1 when one is missing"},
+        {"dedup", "status", "[PIPELINE]", 0, 1, NEEDS_DATABASE, ctl_dedup_status,
+         "what each group remembers, with sizes"},
+        {"dedup", "expire", "[PIPELINE]", 0, 1, NEEDS_ALL, ctl_dedup_expire,
+         "forget now what is past its retention, as the host does by itself"},
         {"plugin", "inspect", "FILE", 1, 1, NEEDS_NOTHING, ctl_plugin_inspect,
          "what a plugin says of itself; runs none of its code"},
         {"plugin", "check", "FILE", 1, 1, NEEDS_NOTHING, ctl_plugin_check,
@@ -50,7 +54,7 @@ static void print_help(FILE *out)
 	fputs("\noptions:\n"
 	      "  -c, --config FILE    idemd's configuration\n"
 	      "      --json           print JSON\n"
-	      "      --conninfo TEXT  schema: connect with this instead of database.conninfo, e.g. as the\n"
+	      "      --conninfo TEXT  schema, dedup: connect with this instead of database.conninfo, e.g. as the\n"
 	      "                       owner of the schema; a password in it shows in ps: use PGPASSFILE\n"
 	      "      --role NAME      schema apply: the role idemd connects as, which is granted what it needs\n"
 	      "      --version        print the version\n"
@@ -85,15 +89,25 @@ int ctl_fail(const struct error *error)
 	}
 }
 
-struct config_database ctl_database(const struct ctl *ctl)
+int ctl_with_database(const struct ctl *ctl, int (*run)(const struct ctl *ctl, struct pg *pg))
 {
 	struct config_database database = ctl->config->database;
+	struct error error;
+	struct pg *pg;
+	int status;
 
 	if (ctl->conninfo) {
 		database.conninfo = ctl->conninfo;
 		database.password = NULL;
 	}
-	return database;
+	pg = pg_open(&database, "idemctl", 0, &error);
+	if (!pg) {
+		ctl_fail(&error);
+		return CTL_SERVICE_MISSING;
+	}
+	status = run(ctl, pg);
+	pg_close(pg);
+	return status;
 }
 
 static const struct command *find_command(int count, char **words)
@@ -114,8 +128,8 @@ static const struct command *find_command(int count, char **words)
 
 static void check_options(const struct command *command, const struct arguments *arguments)
 {
-	if (arguments->ctl.conninfo && strcmp(command->noun, "schema") != 0)
-		wrong_usage("--conninfo goes with schema", "");
+	if (arguments->ctl.conninfo && strcmp(command->noun, "schema") != 0 && strcmp(command->noun, "dedup") != 0)
+		wrong_usage("--conninfo goes with schema and dedup", "");
 	if (arguments->ctl.role && command->run != ctl_schema_apply)
 		wrong_usage("--role goes with schema apply", "");
 	if (command->needs && !arguments->config_path)

@@ -3,6 +3,7 @@
 #define IDEM_MAIN_IDEMCTL_H
 #include "core/base/error.h"
 #include "core/config/config.h"
+#include "core/db/pg.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,11 +26,13 @@ struct ctl {
 
 /* An error as its exit status, told on stderr. */
 int ctl_fail(const struct error *error);
-/* What a connection for a human's command is made from: conninfo over the configured one. */
-struct config_database ctl_database(const struct ctl *ctl);
+/* Connects as --conninfo says, else as configured, runs the command on it, closes; an exit status. */
+int ctl_with_database(const struct ctl *ctl, int (*run)(const struct ctl *ctl, struct pg *pg));
 
 int ctl_schema_apply(const struct ctl *ctl);
 int ctl_schema_status(const struct ctl *ctl);
+int ctl_dedup_status(const struct ctl *ctl);
+int ctl_dedup_expire(const struct ctl *ctl);
 int ctl_plugin_inspect(const struct ctl *ctl);
 int ctl_plugin_check(const struct ctl *ctl);
 int ctl_status(const struct ctl *ctl);

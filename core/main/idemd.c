@@ -229,8 +229,10 @@ static int run(const struct config *config)
 
 static int check(const struct config *config, bool connect)
 {
-	int status = connect ? check_services(config, stdout) : EXIT_SUCCESS;
+	int status;
 
+	log_open("supervisor", LOG_LEVEL_ERROR); /* the findings say it better */
+	status = connect ? check_services(config, stdout) : EXIT_SUCCESS;
 	if (status == EXIT_SUCCESS)
 		printf("%s: no mistakes found, %zu pipelines\n", config->file, config->pipeline_count);
 	return status;

@@ -176,7 +176,8 @@ static void on_child_end(struct supervisor *supervisor, struct child *child, int
 		return;
 	}
 	log_write(LOG_child_died, "pipeline %s: %s", child->plan.name, child->reason);
-	if (asked && supervisor->draining && supervisor->exit_status == EXIT_STOPPED)
+	/* One that never got as far as consuming left nothing behind. */
+	if (asked && end != CHILD_END_MISSING && supervisor->draining && supervisor->exit_status == EXIT_STOPPED)
 		supervisor->exit_status = EXIT_INTERNAL;
 	if (!supervisor->children.any_was_ready && !supervisor->draining)
 		give_up_start(supervisor, child, end);
