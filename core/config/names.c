@@ -61,7 +61,7 @@ static bool check_conninfo(const char *text, struct error *error)
 	PQconninfoOption *options = PQconninfoParse(text, &why);
 	bool valid = options != NULL;
 
-	if (!valid && why && !strcasestr(text, "password"))
+	if (!valid && why && !strcasestr(text, "password") && !strstr(text, "://"))
 		error_set(error, ERROR_CONFIG, "%.*s", (int)strcspn(why, "\n"), why);
 	else if (!valid)
 		error_set(error, ERROR_CONFIG,
@@ -83,77 +83,76 @@ bool names_is_position(const char *field)
 	return false;
 }
 
-struct template
-{ /* of a business key, read from left to right */
-	const char *rest;
-	size_t literal_length, fields, telling_fields; /* telling: more than the type */
-	bool separated;                                /* a ':' stands between the last field and here */
-};
-
-/* RFC 6901: '~' is written ~0 and '/' ~1. */
-static bool is_pointer(const char *field)
+/* A name, or a JSON pointer (RFC 6901), in which '~' is written ~0 and '/' ~1. */
+static bool check_pointer(const char *field, struct error *error)
 {
-	for (const char *tilde = field; (tilde = strchr(tilde, '~')) != NULL; tilde++)
+	for (const char *tilde = field; field[0] == '/' && (tilde = strchr(tilde, '~')) != NULL; tilde++)
 		if (tilde[1] != '0' && tilde[1] != '1')
-			return false;
+			return error_set(error, ERROR_CONFIG, "\"%s\" is no JSON pointer; ~ is written ~0", field);
 	return true;
 }
 
-static bool check_field(const char *field, const struct template *template, struct error *error)
+struct key_scan { /* of a business key's template, from left to right */
+	const char *rest;
+	size_t literal_length, fields;
+	size_t telling_fields; /* more than the type */
+	bool separated;        /* a ':' stands between the last field and here */
+};
+
+static bool check_field(const char *field, const struct key_scan *scan, struct error *error)
 {
 	if (!field[0])
 		return error_set(error, ERROR_CONFIG, "{} names no field");
 	if (names_is_position(field))
 		return error_set(error, ERROR_CONFIG,
 		                 "{%s}: where a record lies in kafka says nothing about what it means; a dedup key is "
-		                 "built from payload "
-		                 "fields and the type only",
+		                 "built from payload fields and the type only",
 		                 field);
-	if (field[0] == '/' && !is_pointer(field))
-		return error_set(error, ERROR_CONFIG, "{%s} is no JSON pointer", field);
-	if (template->fields > 0 && !template->separated)
+	if (!check_pointer(field, error))
+		return false;
+	if (scan->fields > 0 && !scan->separated)
 		return error_set(error, ERROR_CONFIG,
 		                 "needs a ':' before {%s}, or different events could get the same key", field);
 	return true;
 }
 
 /* What stands before the next brace, or one {field}. */
-static bool check_part(struct template *template, struct error *error)
+static bool check_part(struct key_scan *scan, struct error *error)
 {
-	bool is_field = template->rest[0] == '{';
-	const char *start = template->rest + is_field;
+	bool is_field = scan->rest[0] == '{';
+	const char *start = scan->rest + is_field;
 	size_t length = strcspn(start, "{}");
 	char field[KEY_LONGEST + 1];
 
-	template->rest = start + length + is_field;
+	scan->rest = start + length + is_field;
 	if (!is_field) {
-		template->literal_length += length;
-		template->separated |= memchr(start, ':', length) != NULL;
+		scan->literal_length += length;
+		scan->separated |= memchr(start, ':', length) != NULL;
 		return start[length] != '}' ||
 		       error_set(error, ERROR_CONFIG, "a brace is closed that was not opened; write {field}");
 	}
 	if (start[length] != '}')
 		return error_set(error, ERROR_CONFIG, "a brace is not closed; write {field}");
 	snprintf(field, sizeof(field), "%.*s", (int)(length < KEY_LONGEST ? length : KEY_LONGEST), start);
-	if (!check_field(field, template, error))
+	if (!check_field(field, scan, error))
 		return false;
-	template->fields++;
-	template->telling_fields += strcmp(field, "eventType") != 0;
-	template->separated = false;
+	scan->fields++;
+	scan->telling_fields += strcmp(field, "eventType") != 0;
+	scan->separated = false;
 	return true;
 }
 
 static bool check_template(const char *text, struct error *error)
 {
-	struct template template = {.rest = text};
+	struct key_scan scan = {.rest = text};
 
-	while (*template.rest)
-		if (!check_part(&template, error))
+	while (*scan.rest)
+		if (!check_part(&scan, error))
 			return false;
-	if (template.telling_fields == 0)
+	if (scan.telling_fields == 0)
 		return error_set(error, ERROR_CONFIG,
 		                 "names no field that tells one event from another, such as {orderId}");
-	if (template.literal_length + template.fields > KEY_LONGEST)
+	if (scan.literal_length + scan.fields > KEY_LONGEST)
 		return error_set(error, ERROR_CONFIG, "makes keys of more than %d characters", KEY_LONGEST);
 	return true;
 }
@@ -173,6 +172,8 @@ bool names_check(enum setting_kind kind, const char *text, struct error *error)
 		return check_conninfo(text, error);
 	case SETTING_TEMPLATE:
 		return check_template(text, error);
+	case SETTING_FIELD:
+		return check_pointer(text, error);
 	default:
 		return true;
 	}

@@ -79,6 +79,7 @@ const char *setting_kind_name(enum setting_kind kind)
 	        [SETTING_CONNINFO] = "connection string",
 	        [SETTING_ADDRESS] = "address:port",
 	        [SETTING_TEMPLATE] = "template",
+	        [SETTING_FIELD] = "payload field",
 	        [SETTING_DIGEST] = "64 hex digits",
 	        [SETTING_BOOLEAN] = "true or false",
 	        [SETTING_INTEGER] = "whole number",

@@ -25,6 +25,7 @@ enum setting_kind {
 	SETTING_CONNINFO,
 	SETTING_ADDRESS,   /* host:port */
 	SETTING_TEMPLATE,  /* of a business key */
+	SETTING_FIELD,     /* of the payload */
 	SETTING_DIGEST,    /* 64 hex digits */
 	SETTING_BOOLEAN,   /* bool */
 	SETTING_INTEGER,   /* int64_t */

@@ -150,6 +150,8 @@ static bool store_source(const char *text, struct arena *arena, struct config_so
 	if (!source.name[0])
 		return error_set(error, ERROR_CONFIG, "\"%s\" names no field; write payload:field or header:name",
 		                 text);
+	if (source.place == CONFIG_PLACE_PAYLOAD && !names_check(SETTING_FIELD, source.name, error))
+		return false;
 	source.name = arena_string(arena, bytes_from_string(source.name));
 	*field = source;
 	return true;

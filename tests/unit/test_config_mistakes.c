@@ -190,11 +190,18 @@ static const struct wrong wrong[] = {
         {WITH_PIPELINE("event = { business_key = \"{a}-{b}\"; };"),
          "c:5: error: event.business_key: needs a ':' before {b}, or different events could get the same key\n"},
         {WITH_PIPELINE("event = { business_key = \"{/a~2}\"; };"),
-         "c:5: error: event.business_key: {/a~2} is no JSON pointer\n"},
+         "c:5: error: event.business_key: \"/a~2\" is no JSON pointer; ~ is written ~0\n"},
         {WITH_PIPELINE("event = { business_key = \"{/meta/offset}\"; };"),
          "c:5: error: event.business_key: {/meta/offset}: where a record lies in kafka says nothing about what it "
          "means; a dedup "
          "key is built from payload fields and the type only\n"},
+
+        {WITH_PIPELINE("event = { key = \"/a~\"; };"),
+         "c:5: error: event.key: \"/a~\" is no JSON pointer; ~ is written ~0\n"},
+        {WITH_PIPELINE("event = { type = \"payload:/a~2/b\"; };"),
+         "c:5: error: event.type: \"/a~2/b\" is no JSON pointer; ~ is written ~0\n"},
+        {WITH_PIPELINE("event = { key = \"a~\"; type = \"header:/~\"; }; workers = 0;"),
+         "c:5: error: workers: 0 is out of bounds, 1 to 256 are allowed\n"},
 
         /* files */
         {HOST_LINES "pipelines = ({ name = \"b\"; topics = [\"x\"];\nplugin = { }; });\n",
@@ -243,6 +250,9 @@ static const struct wrong wrong_database[] = {
         {WITH_DATABASE(""), "c:1: error: database.conninfo: is missing\n"},
         {WITH_DATABASE("conninfo = \"hos=1\";"), "c:2: error: database.conninfo: invalid connection option \"hos\"\n"},
         {WITH_DATABASE("conninfo = \"user=a password=s3cret and more\";"),
+         "c:2: error: database.conninfo: is no connection string of libpq; write key=value pairs or a postgresql:// "
+         "address\n"},
+        {WITH_DATABASE("conninfo = \"postgresql://u:s3cret@[x/y\";"),
          "c:2: error: database.conninfo: is no connection string of libpq; write key=value pairs or a postgresql:// "
          "address\n"},
         {WITH_DATABASE("conninfo = \"host=x\"; password_file = \"gone\";"),
