@@ -122,7 +122,7 @@ class Idem:
 database = {{ conninfo = "host={os.environ['PGHOST']} port={os.environ['PGPORT']} user={os.environ['PGUSER']} dbname={database}"; }};
 kafka = {{ bootstrap_servers = "{BOOTSTRAP}"; }};
 admin = {{ listen = "127.0.0.1:{port}"; }};
-pipelines = ({{ name = "bench-{uuid.uuid4().hex[:12]}"; topics = ["{topic}"]; plugin = {{ file = "{BUILD}/plugins/{self.plugin}.so"; }};
+pipelines = ({{ name = "bench-{uuid.uuid4().hex[:12]}"; topics = ["{topic}"]; plugin = {{ file = "{BUILD}/plugins/{self.plugin}/{self.plugin}.so"; }};
   ordering = "{self.ordering}"; workers = {self.workers}; }});
 """)
         return f"{folder}/idem.conf", port

@@ -147,14 +147,18 @@ static void read_settings(const rd_kafka_ConfigEntry_t **entries, size_t count, 
 	}
 }
 
-/* A broker that can't or may not tell leaves the settings zeroed. */
+/* A broker that can't or may not tell leaves the settings zeroed; one without DescribeConfigs (librdkafka's mock cluster) is
+ * not waited for longer than this. */
+#define SETTINGS_TIMEOUT_MS 2000
+
 static void ask_settings(rd_kafka_t *client, const char *topic, int timeout_ms, struct settings *out_settings)
 {
 	*out_settings = (struct settings){0};
 	rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);
 	rd_kafka_queue_t *answers = rd_kafka_queue_new(client);
 	rd_kafka_DescribeConfigs(client, &resource, 1, NULL, answers);
-	rd_kafka_event_t *event = rd_kafka_queue_poll(answers, timeout_ms);
+	rd_kafka_event_t *event =
+	        rd_kafka_queue_poll(answers, timeout_ms < SETTINGS_TIMEOUT_MS ? timeout_ms : SETTINGS_TIMEOUT_MS);
 	if (event && !rd_kafka_event_error(event)) {
 		size_t count = 0, entry_count = 0;
 		const rd_kafka_ConfigResource_t **resources =

@@ -24,7 +24,7 @@ MALFORMED = 40
 REJECTED = 60
 IGNORED = 100
 ORDERS = RECORDS - DUPLICATES - MALFORMED - REJECTED - IGNORED
-PATIENCE_S = 180
+PATIENCE_S = 120
 GROUP = "billing-order-confirmed"
 TOPIC = "orders.confirmed"
 BUILD = os.environ["IDEM_BUILD"]
@@ -127,7 +127,7 @@ admin = {{ listen = "127.0.0.1:{free_port()}"; }};
 pipelines = ({{
   name = "{GROUP}";
   topics = ["{TOPIC}"];
-  plugin = {{ file = "{BUILD}/plugins/billing.so"; }};
+  plugin = {{ file = "{BUILD}/plugins/billing/billing.so"; }};
   event = {{ schemas = "{schemas}"; }};
   ordering = "key";
   workers = 2;
@@ -182,13 +182,13 @@ def run(folder, host_log):
     rnd = random.Random(7)
     records, expected = make_records(rnd)
     database = "idem_demo"
-    with process(f"{BUILD}/tests/tools/devbroker", f"{TOPIC}:6", f"{GROUP}.dlq:6", stdout=subprocess.PIPE, text=True) as broker:
+    with process(f"{BUILD}/tests/tools/devbroker", f"{TOPIC}:6", f"{GROUP}.dlq:6", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as broker:
         bootstrap = broker.stdout.readline().strip().split("=", 1)[1]
         config = write_config(folder, bootstrap, database)
         prepare_database(database, config)
         say(f"broker at {bootstrap}, database {database}; starting idemd with the billing plugin (key order, 2 workers)")
         with process(f"{BUILD}/idemd", "-c", config, stderr=host_log) as host:
-            wait_for("idemd to be ready", lambda: (status(config) or {}).get("ready"))
+            wait_for("idemd to be ready", lambda: (status(config) or {}).get("ready") or host.poll() is not None)
             say(f"producing {RECORDS} records: {DUPLICATES} copies, {IGNORED} of another type, {REJECTED} for unknown orders, {MALFORMED} malformed")
             produce(folder, bootstrap, records[: RECORDS // 2])
             wait_for("some orders to be paid", lambda: show(database, RECORDS // 2) >= ORDERS // 4)
@@ -227,7 +227,7 @@ What to try next:
     if exit_status != 0:
         print(f"demo: idemd ended with status {exit_status}")
     print(
-        f"ledger produced={RECORDS} processed={processed} duplicates={counters["duplicates"]} ignored={counters['ignored']} "
+        f"ledger produced={RECORDS} processed={processed} duplicates={counters['duplicates']} ignored={counters['ignored']} "
         f"retried={counters['retried']} parked={counters['parked']} dead={dead} lost={lost} doubled={doubled}"
     )
     return 0 if lost == doubled == exit_status == 0 else 1
