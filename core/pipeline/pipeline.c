@@ -31,6 +31,7 @@ struct pipeline {
 	struct watchdog *watchdog;
 	pthread_t stop_thread;
 	_Atomic int stop_status;
+	_Atomic bool is_joined, is_database_down;
 };
 
 /* ---- stopping ---- */
@@ -74,14 +75,30 @@ static void pipeline_stop(void *self, int status)
 
 /* ---- health ---- */
 
+/* Ready: the group has answered, and PostgreSQL works. */
+static void pipeline_tell_health(struct pipeline *pipeline)
+{
+	bool is_joined = atomic_load(&pipeline->is_joined), is_down = atomic_load(&pipeline->is_database_down);
+	metrics_set_ready(pipeline->engine.metrics, is_joined && !is_down,
+	                  is_down ? "postgresql does not work" : "joining the consumer group");
+}
+
 static void pipeline_database_changed(void *self, bool down)
 {
 	struct pipeline *pipeline = self;
 	log_write(down ? LOG_database_lost : LOG_database_back, "%s",
 	          down ? "nothing is fetched until postgresql works again" : "going on");
-	metrics_set_ready(pipeline->engine.metrics, !down, "postgresql does not work");
+	atomic_store(&pipeline->is_database_down, down);
+	pipeline_tell_health(pipeline);
 	if (pipeline->source)
 		source_set_paused(pipeline->source, down);
+}
+
+static void pipeline_joined(void *self)
+{
+	struct pipeline *pipeline = self;
+	atomic_store(&pipeline->is_joined, true);
+	pipeline_tell_health(pipeline);
 }
 
 /* ---- the progress, between source and side ---- */
@@ -222,6 +239,7 @@ static bool pipeline_open_kafka(struct pipeline *pipeline, int *out_status)
 	        .metrics = engine->metrics,
 	        .on_progress = pipeline_progress,
 	        .on_progress_wait = pipeline_progress_wait,
+	        .on_joined = pipeline_joined,
 	        .self = pipeline,
 	};
 	pipeline->source = source_create(&source, &error);

@@ -26,6 +26,9 @@ struct source_options {
 	/* The same in a revoke and when leaving: waits for the answer, at most timeout_ms.  The offsets are committed
 	 * afterwards whatever it says.  NULL: not called. */
 	bool (*on_progress_wait)(void *self, const struct dedup_progress *rows, size_t count, int timeout_ms);
+	/* The group answered with an assignment, which may be empty: it consumes or is honestly idle.  NULL: not
+	 * called. */
+	void (*on_joined)(void *self);
 	void *self;
 };
 struct source *source_create(const struct source_options *options, struct error *error);

@@ -130,6 +130,8 @@ void source_assigned(void *self, struct kafka_position *positions, size_t count)
 	metrics_set(source->options.metrics, METRIC_partitions_assigned, (int64_t)source->count);
 	source->next_commit_ms = 0; /* the database is told of them before their records are through */
 	log_write(LOG_partitions_assigned, "%zu more, %zu in all", count, source->count);
+	if (source->options.on_joined)
+		source->options.on_joined(source->options.self);
 	if (!source->leaving)
 		source_group_check_start(source);
 }

@@ -155,9 +155,10 @@ def status(config):
 
 
 def dead_letters(bootstrap):
-    """How many records the dead letter topic holds."""
-    done = subprocess.run(["kcat", "-C", "-b", bootstrap, "-t", f"{GROUP}.dlq", "-e", "-q", "-f", "%o\n"], capture_output=True, text=True)
-    return len(done.stdout.split())
+    """The origins (topic, partition, offset) of the records in the dead letter topic."""
+    done = subprocess.run(["kcat", "-C", "-b", bootstrap, "-t", f"{GROUP}.dlq", "-e", "-q", "-f", "%h\n"], capture_output=True, text=True)
+    headers = [dict(pair.split("=", 1) for pair in line.split(",") if "=" in pair) for line in done.stdout.splitlines()]
+    return {tuple(each.get(f"x-origin-{part}") for part in ("topic", "partition", "offset")) for each in headers}
 
 
 def produce(folder, bootstrap, records):
@@ -167,10 +168,12 @@ def produce(folder, bootstrap, records):
     subprocess.run(["kcat", "-P", "-b", bootstrap, "-t", TOPIC, "-K", "\t", "-l", path], check=True)
 
 
-def show(database, produced):
+def show(database, produced, shown=[None]):
+    """One line when there is news; how many orders are paid."""
     paid = int(psql(database, "SELECT count(*) FROM orders WHERE paid_amount > 0"))
-    bar = "#" * (40 * paid // ORDERS)
-    print(f"    applied {paid:>6} of {ORDERS} orders |{bar:<40}| produced {produced}", flush=True)
+    if shown[0] != (paid, produced):
+        shown[0] = (paid, produced)
+        print(f"    applied {paid:>6} of {ORDERS} orders |{'#' * (40 * paid // ORDERS):<40}| produced {produced}", flush=True)
     return paid
 
 
@@ -199,7 +202,7 @@ def run(folder, host_log):
             wait_for("all orders to be paid", lambda: show(database, RECORDS) == ORDERS)
             counters = wait_for("every record to have its end", lambda: settled(config))
             say("SIGTERM to idemd: it drains and leaves the group")
-        dead = dead_letters(bootstrap)
+        dead = len(dead_letters(bootstrap))
         return ledger(database, expected, counters, dead, host.returncode)
 
 
