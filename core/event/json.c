@@ -21,6 +21,7 @@ struct json_parser {
 	uint32_t count, capacity;
 	uint32_t open; /* the innermost array or object that is not closed yet */
 	size_t depth;
+	size_t end;      /* behind the whole value; 0: not there yet */
 	const char *key; /* of the value that comes next */
 	uint32_t key_bytes;
 	uint64_t *slots; /* scratch for many fields: upper half hash, lower half node; 0: free */
@@ -90,6 +91,14 @@ static struct json_node *push(struct json_parser *parser, enum json_type type, c
 	return node;
 }
 
+static int push_scalar(struct json_parser *parser, enum json_type type, const char *text, size_t text_bytes)
+{
+	push(parser, type, text, text_bytes);
+	if (parser->open == NO_NODE)
+		parser->end = yajl_get_bytes_consumed(parser->yajl);
+	return 1;
+}
+
 static int refuse(struct json_parser *parser, const char *reason, const char *problem)
 {
 	parser->reason = reason;
@@ -109,14 +118,12 @@ static const char *keep(struct json_parser *parser, const char *piece, size_t by
 
 static int on_null(void *context)
 {
-	push(context, JSON_NULL, "null", 4);
-	return 1;
+	return push_scalar(context, JSON_NULL, "null", 4);
 }
 
 static int on_boolean(void *context, int value)
 {
-	push(context, JSON_BOOL, value ? "true" : "false", value ? 4 : 5);
-	return 1;
+	return push_scalar(context, JSON_BOOL, value ? "true" : "false", value ? 4 : 5);
 }
 
 static int on_number(void *context, const char *text, size_t bytes)
@@ -124,16 +131,14 @@ static int on_number(void *context, const char *text, size_t bytes)
 	struct json_parser *parser = context;
 	bool is_real = memchr(text, '.', bytes) || memchr(text, 'e', bytes) || memchr(text, 'E', bytes);
 
-	push(parser, is_real ? JSON_REAL : JSON_INTEGER, keep(parser, text, bytes), bytes);
-	return 1;
+	return push_scalar(parser, is_real ? JSON_REAL : JSON_INTEGER, keep(parser, text, bytes), bytes);
 }
 
 static int on_string(void *context, const unsigned char *text, size_t bytes)
 {
 	struct json_parser *parser = context;
 
-	push(parser, JSON_STRING, keep(parser, (const char *)text, bytes), bytes);
-	return 1;
+	return push_scalar(parser, JSON_STRING, keep(parser, (const char *)text, bytes), bytes);
 }
 
 static int on_key(void *context, const unsigned char *text, size_t bytes)
@@ -169,12 +174,15 @@ static int on_array_start(void *context)
 static struct json_node *close_container(struct json_parser *parser)
 {
 	struct json_node *node = &parser->nodes[parser->open];
-	const char *end = parser->text.ptr + yajl_get_bytes_consumed(parser->yajl);
+
+	size_t end = yajl_get_bytes_consumed(parser->yajl);
 
 	parser->open = node->end;
 	parser->depth--;
 	node->end = parser->count;
-	node->text_bytes = (uint32_t)(end - node->text);
+	node->text_bytes = (uint32_t)(parser->text.ptr + end - node->text);
+	if (parser->open == NO_NODE)
+		parser->end = end;
 	return node;
 }
 
@@ -325,9 +333,13 @@ static bool run(struct json_parser *parser, size_t *out_at)
 	*out_at = yajl_get_bytes_consumed(parser->yajl);
 	if (status != yajl_status_ok)
 		return false;
-	status = yajl_complete_parse(parser->yajl);
-	*out_at = parser->text.len;
-	return status == yajl_status_ok;
+	*out_at = parser->end ? parser->end : parser->text.len; /* a number may end with the text */
+	/* yajl takes a string behind the value for nothing when it does not end. */
+	for (; *out_at < parser->text.len; (*out_at)++) {
+		if (!strchr(" \t\r\n", text[*out_at]))
+			return refuse(parser, "malformed", "something behind the value");
+	}
+	return yajl_complete_parse(parser->yajl) == yajl_status_ok;
 }
 
 struct json_document *json_parse(struct arena *arena, struct bytes text, const struct json_limits *limits,

@@ -46,3 +46,9 @@ $(FUZZ_TARGETS): %: $(top_srcdir)/%.c $(libidemcore_a_SOURCES)
 .PHONY: fuzz-targets
 CLEANFILES += $(FUZZ_TARGETS)
 EXTRA_DIST += tests/fuzz/fuzz_json.c tests/fuzz/fuzz_envelope.c tests/fuzz/fuzz_key_template.c tests/fuzz/corpus
+
+# The same parse by another hand.
+check_PROGRAMS += tests/fuzz/print_json
+tests_fuzz_print_json_LDADD = libidemcore.a $(LIBS_ALL)
+TESTS += tests/fuzz/json_against_python.py
+EXTRA_DIST += tests/fuzz/json_against_python.py

@@ -75,6 +75,18 @@ static void check_containers(struct arena *arena, const struct json_document *do
 	}
 }
 
+/* Nothing but space stands around the value. */
+static void check_whole(const struct json_document *document, struct bytes text)
+{
+	struct json_value root;
+
+	ASSERT(json_get(document, "", &root) == JSON_OK);
+	if (root.type != JSON_OBJECT && root.type != JSON_ARRAY)
+		return;
+	for (const char *at = text.ptr; at < text.ptr + text.len; at++)
+		ASSERT((at >= root.text.ptr && at < root.text.ptr + root.text.len) || strchr(" \t\r\n", *at));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct bytes text = {size ? (const char *)data : "", size};
@@ -88,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)json_scan_field(&arena, text, "/a/0", limits.max_depth, &value);
 	ASSERT(!document == (reason && detail));
 	if (document) {
+		check_whole(document, text);
 		check_children(&arena, document, text, 0, "");
 		check_containers(&arena, document);
 	}
