@@ -2,6 +2,7 @@
 libidemcore_a_SOURCES += \
 	core/admin/admin.c core/admin/admin.h \
 	core/admin/metrics_text.c \
+	core/admin/plugin_text.c \
 	core/admin/status.c core/admin/status.h
 EXTRA_DIST += core/admin/README.md
 

@@ -154,4 +154,5 @@ void admin_print_metrics(const struct admin_status *status, FILE *out)
 	print_table(status, out);
 	print_partition_lag(status, out);
 	print_latency(status, out);
+	admin_print_plugin_metrics(status, out);
 }

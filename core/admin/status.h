@@ -30,6 +30,7 @@ bool admin_pipeline_is_ready(const struct admin_pipeline *pipeline, char *out_wh
 void admin_lag_topic(const struct metrics_lag *row, char *out, size_t size);
 /* True when all are; one line per pipeline. */
 bool admin_print_ready(const struct admin_status *status, FILE *out);
+void admin_print_plugin_metrics(const struct admin_status *status, FILE *out);
 void admin_print_metrics(const struct admin_status *status, FILE *out);
 void admin_print_status(const struct admin_status *status, FILE *out);
 #endif

@@ -88,3 +88,38 @@ void metrics_set_ready(struct metrics_page *page, bool ready, const char *reason
 		snprintf(page->not_ready_reason, sizeof(page->not_ready_reason), "%s", reason);
 	atomic_store(&page->ready, ready);
 }
+
+void metrics_publish_text(struct metrics_page *page, const char *text, size_t len)
+{
+	struct metrics_text *plugin = &page->plugin;
+	uint32_t version = atomic_load(&plugin->version) + 1;
+
+	if (len > METRICS_TEXT_BYTES) {
+		const char *end = memrchr(text, '\n', METRICS_TEXT_BYTES);
+
+		len = end ? (size_t)(end - text) + 1 : 0;
+	}
+	memcpy(plugin->text[version & 1], text, len);
+	atomic_store(&plugin->len[version & 1], (uint32_t)len);
+	atomic_store(&plugin->version, version);
+}
+
+size_t metrics_read_text(const struct metrics_page *page, char *out)
+{
+	const struct metrics_text *plugin = &page->plugin;
+
+	/* The copy read is written again only after the other one was: twice within a few microseconds is a child gone
+	 * mad. */
+	for (int tries = 0; tries < 3; tries++) {
+		uint32_t version = atomic_load(&plugin->version), len = atomic_load(&plugin->len[version & 1]);
+
+		if (len > METRICS_TEXT_BYTES)
+			break;
+		memcpy(out, plugin->text[version & 1], len);
+		out[len] = '\0';
+		if (atomic_load(&plugin->version) - version <= 1)
+			return len;
+	}
+	out[0] = '\0';
+	return 0;
+}

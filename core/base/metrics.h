@@ -28,12 +28,23 @@ struct metrics_lag { /* one assigned partition; used 0: empty row */
 	_Atomic int64_t lag;
 };
 
+#define METRICS_TEXT_BYTES 131072
+
+/* The plugin's own metrics, as Prometheus text, printed by the child about once a second.  Two copies: one is read
+ * while the other is written. */
+struct metrics_text {
+	_Atomic uint32_t version; /* its lowest bit says which copy counts */
+	_Atomic uint32_t len[2];
+	char text[2][METRICS_TEXT_BYTES];
+};
+
 struct metrics_page { /* mapped; both sides are the same build */
 	_Atomic int64_t value[METRIC_COUNT];
 	_Atomic int64_t latency[METRICS_LATENCY_BUCKETS];
 	struct metrics_lag lag[METRICS_PARTITIONS];
 	_Atomic int32_t ready;      /* 1: consuming or honestly idle */
 	char not_ready_reason[128]; /* written before ready is cleared */
+	struct metrics_text plugin;
 };
 
 /* Map fd (a memfd or file of the page's size); the descriptor may be closed after.  NULL and *error on failure. */
@@ -54,6 +65,10 @@ static inline int64_t metrics_get(const struct metrics_page *page, enum metric_i
 }
 /* Readiness, and for people why it is not there (shown only while not ready). */
 void metrics_set_ready(struct metrics_page *page, bool ready, const char *reason);
+/* Lines that do not fit any more are left out.  One thread of the child. */
+void metrics_publish_text(struct metrics_page *page, const char *text, size_t len);
+/* A whole copy, NUL-terminated, into out (METRICS_TEXT_BYTES + 1 bytes); its length. */
+size_t metrics_read_text(const struct metrics_page *page, char *out);
 void metrics_observe_latency(struct metrics_page *page, int64_t us);
 /* The latency that the part `quantile` (0.95: 95 %) of what was observed stayed below; 0 when nothing was. */
 int64_t metrics_latency_quantile_us(const struct metrics_page *page, double quantile);

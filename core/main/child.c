@@ -125,6 +125,14 @@ static void set_test_hooks(void)
 }
 #endif
 
+static void say_stopped(void)
+{
+	ssize_t written = write(CHILD_PIPE_FD, "S", 1);
+
+	if (written != 1)
+		log_write(LOG_stopped, "the parent could not be told: %s", strerror(errno));
+}
+
 static int run_pipeline(const struct config *config, const char *name, const char *plugin_path,
                         struct metrics_page *metrics)
 {
@@ -133,6 +141,7 @@ static int run_pipeline(const struct config *config, const char *name, const cha
 	        .pipeline = config_find_pipeline(config, name),
 	        .plugin_path = plugin_path,
 	        .metrics = metrics,
+	        .say_stopped = say_stopped,
 	};
 	pthread_t waiter;
 	int status;
@@ -146,14 +155,6 @@ static int run_pipeline(const struct config *config, const char *name, const cha
 	PTHREAD_OK(pthread_cancel(waiter));
 	PTHREAD_OK(pthread_join(waiter, NULL));
 	return status;
-}
-
-static void say_stopped(void)
-{
-	ssize_t written = write(CHILD_PIPE_FD, "S", 1);
-
-	if (written != 1)
-		log_write(LOG_stopped, "the parent could not be told: %s", strerror(errno));
 }
 
 void child_main(const char *name, const char *plugin_path)
@@ -170,9 +171,9 @@ void child_main(const char *name, const char *plugin_path)
 	metrics = map_metrics();
 	set_test_hooks();
 	status = run_pipeline(&config, name, plugin_path, metrics);
-	config_done(&config);
-	metrics_unmap(metrics);
-	if (status == CHILD_STOPPED)
-		say_stopped();
+	if (status == CHILD_STOPPED) { /* else a handler may still run and look at them */
+		config_done(&config);
+		metrics_unmap(metrics);
+	}
 	leave(status);
 }

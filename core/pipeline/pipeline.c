@@ -29,6 +29,7 @@ struct pipeline {
 	struct worker **workers;
 	struct watch **watches;
 	struct watchdog *watchdog;
+	void (*say_stopped)(void);
 	pthread_t stop_thread;
 	_Atomic int stop_status;
 	_Atomic bool is_joined, is_database_down;
@@ -259,8 +260,8 @@ static void pipeline_start_threads(struct pipeline *pipeline, struct pg *side_pg
 		pipeline->watches[i] = worker_watch(pipeline->workers[i]);
 	}
 	pipeline->side = side_start(&pipeline->engine, side_pg, pipeline_progress_written, pipeline);
-	pipeline->watchdog =
-	        watchdog_start(pipeline->watches, count, pipeline->config.plugin.grace_ms, pipeline->engine.metrics);
+	pipeline->watchdog = watchdog_start(pipeline->watches, count, pipeline->config.plugin.grace_ms,
+	                                    pipeline->engine.plugin, pipeline->engine.metrics);
 	PTHREAD_OK(pthread_create(&pipeline->stop_thread, NULL, stop_main, pipeline));
 	for (size_t i = 0; i < count; i++)
 		worker_start(pipeline->workers[i]);
@@ -303,6 +304,8 @@ static void pipeline_close(struct pipeline *pipeline)
 /* Everything is committed; only memory is left to give back, and librdkafka may hang over it. */
 static int pipeline_finish(struct pipeline *pipeline, int status)
 {
+	if (status == CHILD_STOPPED)
+		pipeline->say_stopped();
 	watchdog_end_after(CLOSE_MS, status);
 	pipeline_close(pipeline);
 	log_write(LOG_stopped, "status %d", status);
@@ -313,6 +316,7 @@ static void pipeline_init(struct pipeline *pipeline, const struct pipeline_optio
 {
 	struct engine *engine = &pipeline->engine;
 	pipeline->config = *options->pipeline;
+	pipeline->say_stopped = options->say_stopped;
 	engine->config = options->config;
 	engine->pipeline = &pipeline->config;
 	engine->metrics = options->metrics;

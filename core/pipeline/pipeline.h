@@ -9,6 +9,8 @@ struct pipeline_options {
 	const struct config_pipeline *pipeline;
 	const char *plugin_path; /* the staged copy */
 	struct metrics_page *metrics;
+	/* Everything is committed and the group is left: what follows only gives memory back and may hang. */
+	void (*say_stopped)(void);
 };
 /* Exit statuses of a child, read by the supervisor; anything else, or a signal, is a death. */
 enum {

@@ -7,8 +7,10 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/pipeline/pipeline.h"
+#include "core/plugin/plugin.h"
 
 #define WATCH_TICK_MS 100
+#define WATCH_PUBLISH_MS 1000
 
 void watch_init(struct watch *watch)
 {
@@ -62,7 +64,9 @@ struct watchdog {
 	struct watch *const *watches;
 	size_t count;
 	int64_t grace_ms;
+	const struct plugin *plugin;
 	struct metrics_page *metrics;
+	int64_t next_publish_ms;
 };
 
 static void watchdog_look(struct watchdog *watchdog, struct watch *watch, int64_t now_ms)
@@ -85,6 +89,21 @@ static void watchdog_look(struct watchdog *watchdog, struct watch *watch, int64_
 	PTHREAD_OK(pthread_mutex_unlock(&watch->lock));
 }
 
+static void watchdog_publish(struct watchdog *watchdog, int64_t now_ms)
+{
+	char *text;
+	size_t len;
+	if (now_ms < watchdog->next_publish_ms)
+		return;
+	FILE *out = open_memstream(&text, &len);
+	ASSERT(out);
+	plugin_print_metrics(watchdog->plugin, out);
+	ASSERT(fclose(out) == 0);
+	metrics_publish_text(watchdog->metrics, text, len);
+	free(text);
+	watchdog->next_publish_ms = clock_monotonic_ms() + WATCH_PUBLISH_MS;
+}
+
 static void *watchdog_main(void *argument)
 {
 	struct watchdog *watchdog = argument;
@@ -93,6 +112,7 @@ static void *watchdog_main(void *argument)
 		int64_t now_ms = clock_monotonic_ms();
 		for (size_t i = 0; i < watchdog->count; i++)
 			watchdog_look(watchdog, watchdog->watches[i], now_ms);
+		watchdog_publish(watchdog, now_ms);
 		struct timespec until = clock_deadline(WATCH_TICK_MS);
 		(void)pthread_cond_clockwait(&watchdog->wake, &watchdog->lock, CLOCK_MONOTONIC, &until);
 	}
@@ -101,13 +121,14 @@ static void *watchdog_main(void *argument)
 }
 
 struct watchdog *watchdog_start(struct watch *const *watches, size_t count, int64_t grace_ms,
-                                struct metrics_page *metrics)
+                                const struct plugin *plugin, struct metrics_page *metrics)
 {
 	struct watchdog *watchdog = calloc(1, sizeof(*watchdog));
 	ASSERT(watchdog);
 	watchdog->watches = watches;
 	watchdog->count = count;
 	watchdog->grace_ms = grace_ms;
+	watchdog->plugin = plugin;
 	watchdog->metrics = metrics;
 	PTHREAD_OK(pthread_mutex_init(&watchdog->lock, NULL));
 	PTHREAD_OK(pthread_cond_init(&watchdog->wake, NULL));
@@ -124,6 +145,7 @@ void watchdog_stop(struct watchdog *watchdog)
 	PTHREAD_OK(pthread_cond_signal(&watchdog->wake));
 	PTHREAD_OK(pthread_mutex_unlock(&watchdog->lock));
 	PTHREAD_OK(pthread_join(watchdog->thread, NULL));
+	watchdog_publish(watchdog, INT64_MAX);
 	PTHREAD_OK(pthread_cond_destroy(&watchdog->wake));
 	PTHREAD_OK(pthread_mutex_destroy(&watchdog->lock));
 	free(watchdog);

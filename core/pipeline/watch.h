@@ -32,8 +32,9 @@ void watch_query(struct watch *watch, bool waits);
 void watch_leave(struct watch *watch);
 
 struct watchdog;
+/* Publishes the plugin's own metrics, too: once a second, and when it is stopped. */
 struct watchdog *watchdog_start(struct watch *const *watches, size_t count, int64_t grace_ms,
-                                struct metrics_page *metrics);
+                                const struct plugin *plugin, struct metrics_page *metrics);
 void watchdog_stop(struct watchdog *watchdog);
 /* Ends the process with _exit(status) when it is still there after ms (a destructor that hangs). */
 void watchdog_end_after(int64_t ms, int status);

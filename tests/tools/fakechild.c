@@ -104,6 +104,7 @@ int pipeline_run(const struct pipeline_options *options)
 	while (sem_wait(&stop) != 0)
 		;
 	tell("stop %s %d", name, (int)getpid());
+	options->say_stopped();
 	return CHILD_STOPPED;
 }
 

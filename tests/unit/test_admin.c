@@ -250,6 +250,73 @@ START_TEST(what_a_plugin_scribbled_over_the_page_breaks_no_answer)
 }
 END_TEST
 
+static void publish(const char *text)
+{
+	metrics_publish_text(page, text, strlen(text));
+}
+
+START_TEST(a_plugin_s_own_metrics_are_told)
+{
+	open_admin("127.0.0.1:0", NULL);
+	publish("# HELP idem_plugin_paid_total orders paid\n# TYPE idem_plugin_paid_total counter\n"
+	        "idem_plugin_paid_total{pipeline=\"billing\"} 7\n");
+	assert_contains(get("/metrics"), "# TYPE idem_plugin_paid_total counter\n"
+	                                 "idem_plugin_paid_total{pipeline=\"billing\"} 7\n");
+	publish("idem_plugin_wait_bucket{pipeline=\"billing\",le=\"+Inf\"} 3\n");
+	assert_contains(get("/metrics"), "idem_plugin_wait_bucket{pipeline=\"billing\",le=\"+Inf\"} 3\n");
+	ck_assert_ptr_null(strstr(get("/metrics"), "paid"));
+}
+END_TEST
+
+START_TEST(two_pipelines_of_one_plugin_share_help_and_type)
+{
+	static const char text[] =
+	        "# TYPE idem_plugin_paid_total counter\nidem_plugin_paid_total{pipeline=\"billing\"} 7\n";
+	const char *answer, *first;
+
+	open_admin("127.0.0.1:0", NULL);
+	pipelines[1].name = "billing"; /* the same page twice */
+	status.count = 2;
+	publish(text);
+	answer = get("/metrics");
+	first = strstr(answer, "# TYPE idem_plugin_paid_total");
+	ck_assert_ptr_nonnull(first);
+	ck_assert_ptr_null(strstr(first + 1, "# TYPE idem_plugin_paid_total"));
+	first = strstr(answer, "\nidem_plugin_paid_total{");
+	ck_assert_ptr_nonnull(strstr(first + 1, "\nidem_plugin_paid_total{"));
+}
+END_TEST
+
+static const char *const forged[] = {
+        "idem_events_processed_total{pipeline=\"billing\"} 666",
+        "idem_plugin_x{pipeline=\"audit\"} 666",
+        "idem_plugin_x{pipeline=\"billing\"} 666 garbage",
+        "idem_plugin_x{pipeline=\"billing\",le=\"a\"b\"} 666",
+        "idem_plugin_x{pipeline=\"billing\",other=\"666\"} 666",
+        "idem_plugin_x{pipeline=\"billing",
+        "idem_plugin_x 666",
+        "# TYPE idem_events_processed_total 666",
+        "idem_plugin_\x01{pipeline=\"billing\"} 666",
+        "666",
+};
+
+START_TEST(a_line_that_is_no_sample_of_the_plugin_s_own_is_left_out)
+{
+	open_admin("127.0.0.1:0", NULL);
+	publish(forged[_i]);
+	ck_assert_ptr_null(strstr(get("/metrics"), "666"));
+	ck_assert_ptr_null(strstr(get("/metrics"), "idem_plugin_x"));
+}
+END_TEST
+
+START_TEST(a_plugin_s_text_without_end_is_survived)
+{
+	open_admin("127.0.0.1:0", NULL);
+	memset(&page->plugin, 0x41, sizeof(page->plugin));
+	assert_status(get("/metrics"), 200);
+}
+END_TEST
+
 START_TEST(only_get_and_head_of_what_is_there)
 {
 	open_admin("127.0.0.1:0", NULL);
@@ -355,6 +422,11 @@ static Suite *admin_suite(void)
 	tcase_add_test(tests, lag_is_told_by_partition);
 	tcase_add_test(tests, the_latency_histogram_counts_every_observation_once);
 	tcase_add_test(tests, what_a_plugin_scribbled_over_the_page_breaks_no_answer);
+	tcase_add_test(tests, a_plugin_s_own_metrics_are_told);
+	tcase_add_test(tests, two_pipelines_of_one_plugin_share_help_and_type);
+	tcase_add_loop_test(tests, a_line_that_is_no_sample_of_the_plugin_s_own_is_left_out, 0,
+	                    sizeof(forged) / sizeof(*forged));
+	tcase_add_test(tests, a_plugin_s_text_without_end_is_survived);
 	tcase_add_test(tests, only_get_and_head_of_what_is_there);
 	tcase_add_test(tests, answers_are_not_cached_framed_or_sniffed);
 	tcase_add_test(tests, the_api_wants_the_token_and_nothing_else_does);
