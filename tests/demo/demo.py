@@ -203,7 +203,7 @@ def run(folder, host_log):
             counters = wait_for("every record to have its end", lambda: settled(config))
             say("SIGTERM to idemd: it drains and leaves the group")
         dead = len(dead_letters(bootstrap))
-        return ledger(database, expected, counters, dead, host.returncode)
+        return ledger(database, expected, counters, (dead, sum(map(is_dead, records))), host.returncode)
 
 
 def settled(config):
@@ -212,9 +212,15 @@ def settled(config):
     return counters if now and now.get("lag") == 0 and sum(counters.values()) >= RECORDS else None
 
 
-def ledger(database, expected, counters, dead, exit_status):
+def is_dead(record):
+    """Malformed, or for an order that is not there."""
+    return not record[0].isdigit() or int(record[0]) > ORDERS
+
+
+def ledger(database, expected, counters, dead_letters_found_and_due, exit_status):
+    dead, due = dead_letters_found_and_due
     rows = dict(map(lambda line: tuple(map(int, line.split("|"))), psql(database, "SELECT id, paid_amount FROM orders").splitlines()))
-    lost = sum(rows[order] < amount for order, amount in expected.items()) + max(0, MALFORMED + REJECTED - dead)
+    lost = sum(rows[order] < amount for order, amount in expected.items()) + max(0, due - dead)
     doubled = sum(rows[order] > amount for order, amount in expected.items())
     processed = sum(rows[order] >= amount for order, amount in expected.items())
     print(f"""
