@@ -136,7 +136,7 @@ pipelines = ({{ name = "bench-{uuid.uuid4().hex[:12]}"; topics = ["{topic}"]; pl
                     now = json.load(answer)["pipelines"][0]
             except OSError:
                 continue
-            if started is None and now["counters"]["consumed"]:
+            if started is None and (now["partitions"] or now["counters"]["consumed"]):
                 started = time.monotonic()
             if now["counters"]["processed"] + now["counters"]["duplicates"] >= expected["messages"]:
                 seconds = time.monotonic() - started
