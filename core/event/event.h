@@ -1,5 +1,4 @@
-/* A record made an event: id, type, ordering key, attempt, traceparent, parsed payload; or the reason why it is none.
- */
+/* A record made an event: id, type, keys, attempt, traceparent, parsed payload; or the reason why it is none. */
 #ifndef IDEM_EVENT_EVENT_H
 #define IDEM_EVENT_EVENT_H
 #include "core/base/arena.h"
