@@ -7,6 +7,11 @@
 #include <stdlib.h>
 
 /* Under AddressSanitizer what was not handed out is poisoned, so that use after a reset is found. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #define POISON(ptr, bytes) ASAN_POISON_MEMORY_REGION(ptr, bytes)

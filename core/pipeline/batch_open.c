@@ -128,14 +128,18 @@ static void batch_group_claims(struct batch *batch)
 	}
 }
 
+/* Parses are larger than their text; hostile ones by thirty times.  What does not fit waits for the next batch. */
+#define BATCH_MEMORY_MAX (64u * 1024 * 1024)
+
 void batch_open(struct batch *batch, struct record *const *records, size_t count)
 {
 	batch_reset(batch);
-	batch->count = count;
 	batch->begun_ms = clock_monotonic_ms();
 	batch->entries = arena_zalloc(&batch->arena, count * sizeof(*batch->entries));
-	for (size_t i = 0; i < count && batch->failure == BATCH_FINE; i++)
-		batch_open_entry(batch, &batch->entries[i], records[i]);
+	while (batch->count < count && batch->failure == BATCH_FINE && batch->arena.used_bytes < BATCH_MEMORY_MAX) {
+		struct entry *entry = &batch->entries[batch->count];
+		batch_open_entry(batch, entry, records[batch->count++]);
+	}
 	if (batch->failure == BATCH_FINE)
 		batch_group_claims(batch);
 }

@@ -208,6 +208,7 @@ static size_t worker_run_batch(struct worker *worker, size_t count)
 	struct settlement settlement = {worker->open, 0, worker->back, worker->back_count};
 	int64_t started_us = clock_monotonic_us();
 	bool is_fine = batch_run(&worker->batch, worker->work, size);
+	size = worker->batch.count; /* fewer, when they are large */
 	if (!is_fine && worker_is_stuck(worker, worker->work[0], size)) {
 		worker_clean_up(worker);
 		batch_retry(&worker->batch, &worker->batch.entries[0], "conflict",
