@@ -112,7 +112,7 @@ done
 
 # ---- the examples in the headers and in the guide are code ----
 
-plugin_flags=(-shared -fPIC -fvisibility=hidden -Wl,-z,defs -Wl,-z,now)
+plugin_flags=(-shared -fPIC -fvisibility=hidden '-Wl,-z,defs' '-Wl,-z,now')
 
 template() {
 	cp -r "$here/../../sdk/template" "$scratch/template" && chmod -R u+w "$scratch/template" &&
