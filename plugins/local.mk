@@ -19,9 +19,18 @@ $(EXAMPLE_PLUGINS): $(SDK_FILES)
 pluginsdir = $(pkglibdir)
 plugins_DATA = $(EXAMPLE_PLUGINS)
 CLEANFILES += $(EXAMPLE_PLUGINS)
-EXTRA_DIST += plugins/README.md \
+EXTRA_DIST += doc/plugin-guide.md plugins/README.md \
 	plugins/audit/README.md plugins/audit/audit.c plugins/audit/audit.conf plugins/audit/audit.sql \
 	plugins/billing/README.md plugins/billing/billing.c plugins/billing/billing.conf plugins/billing/billing.sql \
 	plugins/billing_batch/README.md plugins/billing_batch/billing_batch.c plugins/billing_batch/billing_batch.conf \
 	plugins/billing_batch/billing_batch.sql \
 	plugins/inventory/README.md plugins/inventory/inventory.c plugins/inventory/inventory.conf plugins/inventory/inventory.sql
+
+if HAVE_CHECK
+check_PROGRAMS += tests/component/test_examples tests/unit/test_sugar
+TESTS += tests/component/test_examples tests/unit/test_sugar
+tests_component_test_examples_SOURCES = tests/component/test_examples.c $(DATABASE_TEST)
+tests_component_test_examples_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
+tests_component_test_examples_LDADD = $(UNIT_LIBS)
+tests_unit_test_sugar_LDADD = $(UNIT_LIBS)
+endif
