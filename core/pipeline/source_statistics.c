@@ -96,6 +96,17 @@ static int64_t lag_of(const struct json_document *document, const struct source_
 	return end - position;
 }
 
+/* Whatever comes from now on is new: all is read, finished and committed, and the brokers say so now.  An end that was
+ * not told yet, or a coordinator out of reach, proves nothing: old records may still come, and keep their days. */
+static bool is_at_end(const struct json_document *document, const struct source_partition *partition)
+{
+	struct json_value state;
+	return number_of(document, partition, "ls_offset") >= 0 && position_of(document, partition) >= 0 &&
+	       lag_of(document, partition) == 0 && partition_load(partition->tracker).unfinished == 0 &&
+	       partition_committable(partition->tracker) < 0 && json_get(document, "/cgrp/state", &state) == JSON_OK &&
+	       bytes_equal_string(state.text, "up");
+}
+
 void source_statistics(void *self, const char *json, size_t len)
 {
 	struct source *source = self;
@@ -107,8 +118,7 @@ void source_statistics(void *self, const char *json, size_t len)
 	for (size_t i = 0; document && i < source->count; i++) {
 		int64_t lag = lag_of(document, &source->partitions[i]);
 		total += lag;
-		bool at_end = lag == 0 && partition_load(source->partitions[i].tracker).unfinished == 0;
-		source->partitions[i].at_end_ms = at_end ? clock_wall_ms() : -1;
+		source->partitions[i].at_end_ms = is_at_end(document, &source->partitions[i]) ? clock_wall_ms() : -1;
 		if (source->partitions[i].lag)
 			atomic_store_explicit(&source->partitions[i].lag->lag, lag, memory_order_relaxed);
 	}
