@@ -156,7 +156,11 @@ static bool pipeline_open_plugin(struct pipeline *pipeline, const char *path, in
 		error_set(&error, ERROR_PLUGIN, "the plugin does not say it is concurrent: set workers = 1");
 		return pipeline_failed(LOG_plugin_refused, &error, CHILD_PLUGIN_REFUSED, out_status);
 	}
-	if (plugin_is_isolated(engine->plugin) || pipeline->config.isolation == CONFIG_ISOLATION_EVENT)
+	if (plugin_is_isolated(engine->plugin) && pipeline->config.isolation != CONFIG_ISOLATION_EVENT) {
+		error_set(&error, ERROR_PLUGIN, "the plugin needs every event isolated: set isolation = \"event\"");
+		return pipeline_failed(LOG_plugin_refused, &error, CHILD_PLUGIN_REFUSED, out_status);
+	}
+	if (pipeline->config.isolation == CONFIG_ISOLATION_EVENT)
 		pipeline->config.batch.max = 1;
 	if (!plugin_create(engine->plugin, &error) || !plugin_start(engine->plugin, &error))
 		return pipeline_failed(LOG_plugin_refused, &error, CHILD_PLUGIN_REFUSED, out_status);

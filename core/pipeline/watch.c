@@ -67,6 +67,7 @@ struct watchdog {
 	const struct plugin *plugin;
 	struct metrics_page *metrics;
 	int64_t next_publish_ms;
+	uint64_t breaches; /* of plugin.h, counted so far */
 };
 
 static void watchdog_look(struct watchdog *watchdog, struct watch *watch, int64_t now_ms)
@@ -95,6 +96,9 @@ static void watchdog_publish(struct watchdog *watchdog, int64_t now_ms)
 	size_t len;
 	if (now_ms < watchdog->next_publish_ms)
 		return;
+	uint64_t breaches = call_breaches();
+	metrics_add(watchdog->metrics, METRIC_contract_errors, (int64_t)(breaches - watchdog->breaches));
+	watchdog->breaches = breaches;
 	FILE *out = open_memstream(&text, &len);
 	ASSERT(out);
 	plugin_print_metrics(watchdog->plugin, out);

@@ -50,6 +50,7 @@ done
 mutant() { # a sed script: a copy of the headers, changed by it
 	rm -rf "$scratch/include"
 	cp -r "$include" "$scratch/include"
+	chmod -R u+w "$scratch/include" # the source may be read only (make distcheck)
 	sed -i -E "$1" "$scratch/include/idem/plugin.h"
 	! cmp -s "$include/idem/plugin.h" "$scratch/include/idem/plugin.h" || { echo "the mutation changes nothing: $1"; return 1; }
 }

@@ -1,5 +1,5 @@
 # Test plugins, each tests/plugins/<folder>/<name>.so from one source; built by make check.
-REF_PLUGINS = tests/plugins/ref/ref.so tests/plugins/ref/ref_batch.so
+REF_PLUGINS = tests/plugins/ref/ref.so tests/plugins/ref/ref_batch.so tests/plugins/ref/ref_isolated.so
 GOOD_PLUGINS = \
 	tests/plugins/good/good_isolated.so tests/plugins/good/good_life.so tests/plugins/good/good_minimal.so \
 	tests/plugins/good/good_newer.so tests/plugins/good/good_options.so
@@ -20,10 +20,12 @@ BAD_PLUGINS = \
 TEST_PLUGINS = $(REF_PLUGINS) $(GOOD_PLUGINS) $(BAD_PLUGINS)
 $(TEST_PLUGINS): $(SDK_FILES)
 $(BAD_PLUGINS): $(srcdir)/tests/plugins/bad/bad.h
+tests/plugins/ref/ref_isolated.so: $(srcdir)/tests/plugins/ref/ref.c
 tests/plugins/bad/bad_symbol.so: PLUGIN_EXTRA = -Wl,-z,undefs
 check_DATA += $(TEST_PLUGINS)
 CLEANFILES += $(TEST_PLUGINS)
-EXTRA_DIST += tests/plugins/README.md tests/plugins/ref/ref.c tests/plugins/ref/ref_batch.c tests/plugins/ref/ref.sql \
+EXTRA_DIST += tests/plugins/README.md tests/plugins/ref/ref.c tests/plugins/ref/ref_batch.c tests/plugins/ref/ref_isolated.c \
+	tests/plugins/ref/ref.sql \
 	tests/plugins/bad/bad_build_id.c tests/plugins/bad/bad_capability.c tests/plugins/bad/bad_code_major.c \
 	tests/plugins/bad/bad_code_minor.c tests/plugins/bad/bad_code_name.c tests/plugins/bad/bad_create.c \
 	tests/plugins/bad/bad_create_abort.c tests/plugins/bad/bad_create_sql.c tests/plugins/bad/bad_extension.c \

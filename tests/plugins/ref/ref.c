@@ -342,5 +342,10 @@ static idem_status create(const struct idem_host_api *api, void **out_self)
 
 static const char *const types[] = {"test.v1", NULL};
 
-IDEM_PLUGIN_DEFINE("ref", "1.0.0", "idem", "tests", .capabilities = IDEM_CAP_CONCURRENT, .event_types = types,
+/* ref_isolated.c includes this file with more of them. */
+#ifndef REF_NAME
+#define REF_NAME "ref"
+#define REF_CAPABILITIES IDEM_CAP_CONCURRENT
+#endif
+IDEM_PLUGIN_DEFINE(REF_NAME, "1.0.0", "idem", "tests", .capabilities = REF_CAPABILITIES, .event_types = types,
                    .create = create, .handle = handle, .destroy = free);
