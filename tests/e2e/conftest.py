@@ -119,7 +119,7 @@ def plugin_file(name):
     if os.sep in name:
         return name
     for folder in ("plugins", "tests/plugins"):
-        for found in (f"{folder}/{name}.so", f"{folder}/{name}/{name}.so"):
+        for found in (f"{folder}/{name}/{name}.so", *(f"{folder}/{kind}/{name}.so" for kind in ("ref", "good", "bad"))):
             if os.path.exists(servers.program(found)):
                 return servers.program(found)
     raise FileNotFoundError(f"{name}.so in {servers.BUILD}")

@@ -128,7 +128,7 @@ def test_an_isolated_pipeline_gives_every_event_a_clean_session(bench):
            event("sql:SELECT pg_advisory_lock(43), set_config('statement_timeout', '1', false), 1 / (random() * 0)::int"),
            event("swallow:SELECT pg_advisory_lock(44), 1 / (random() * 0)::int")]
     case.produce([*bad, *many(100)])
-    bench.start(case, plugin="ref", isolation="event", workers=1)
+    bench.start(case, plugin="ref_isolated", isolation="event", workers=1)
     case.wait_drained()
     assert bench.database.one("SELECT count(*) FROM evil.effect") <= 1
     assert bench.database.one("SELECT count(*) FROM public.effect") >= 100
