@@ -1,6 +1,6 @@
 /* idemd: the host.  This file is its arguments; the work is supervisor_run's, in a child pipeline_run's. */
 #include "core/main/idemd.h"
-#include "core/base/clock.h"
+#include "core/admin/reference.h"
 #include "core/base/log.h"
 #include "core/supervisor/supervisor.h"
 #include <getopt.h>
@@ -14,7 +14,8 @@ static const char help[] =
         "\n"
         "usage: idemd -c FILE\n"
         "       idemd -c FILE --check [--connect] | --show-config\n"
-        "       idemd --print-sample | --print-reference | --version | --help\n"
+        "       idemd --print-sample | --print-reference | --print-metrics | --print-log-events\n"
+        "       idemd --version | --help\n"
         "\n"
         "  -c, --config FILE   the configuration; without anything else the host runs until SIGTERM\n"
         "      --check         check the configuration and the plugin files, every mistake with file and line;\n"
@@ -24,6 +25,9 @@ static const char help[] =
         "      --print-sample  print a sample configuration with every setting\n"
         "      --print-reference\n"
         "                      print the table of settings\n"
+        "      --print-metrics print the table of metrics\n"
+        "      --print-log-events\n"
+        "                      print the table of what is logged\n"
         "      --version       print the version\n"
         "  -h, --help          print this\n"
         "\n"
@@ -54,6 +58,8 @@ enum {
 	OPTION_SHOW,
 	OPTION_SAMPLE,
 	OPTION_REFERENCE,
+	OPTION_METRICS,
+	OPTION_LOG_EVENTS,
 	OPTION_VERSION,
 	OPTION_CHILD,
 	OPTION_PLUGIN
@@ -66,6 +72,8 @@ static const struct option long_options[] = {
         {"show-config", no_argument, NULL, OPTION_SHOW},
         {"print-sample", no_argument, NULL, OPTION_SAMPLE},
         {"print-reference", no_argument, NULL, OPTION_REFERENCE},
+        {"print-metrics", no_argument, NULL, OPTION_METRICS},
+        {"print-log-events", no_argument, NULL, OPTION_LOG_EVENTS},
         {"version", no_argument, NULL, OPTION_VERSION},
         {"help", no_argument, NULL, 'h'},
         {"child", required_argument, NULL, OPTION_CHILD},
@@ -115,6 +123,12 @@ static void take_option(int option, struct arguments *arguments)
 		print_and_exit();
 	case OPTION_REFERENCE:
 		config_print_reference(stdout);
+		print_and_exit();
+	case OPTION_METRICS:
+		admin_print_metrics_page(stdout);
+		print_and_exit();
+	case OPTION_LOG_EVENTS:
+		admin_print_log_page(stdout);
 		print_and_exit();
 	case OPTION_VERSION:
 		puts("idemd " PACKAGE_VERSION);

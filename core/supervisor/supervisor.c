@@ -15,7 +15,7 @@
 /* Readiness and memory of the children are looked at this often. */
 #define TICK_MS 1000
 /* After SIGKILL a process that is still not gone is stuck in the kernel: it is left to die with the parent. */
-#define GIVE_UP_MS 5000
+#define GIVE_UP_MS 3000
 
 enum { EXIT_STOPPED = 0, EXIT_SERVICE_MISSING = 69, EXIT_INTERNAL = 70, EXIT_CONFIGURATION = 78 };
 
@@ -281,7 +281,7 @@ static struct supervisor_limits limits_or_default(struct supervisor_limits limit
 	if (!limits.backoff_reset_ms)
 		limits.backoff_reset_ms = 60000;
 	if (!limits.stop_ms)
-		limits.stop_ms = 50000;
+		limits.stop_ms = 55000;
 	return limits;
 }
 

@@ -15,7 +15,7 @@ struct supervisor_limits {        /* 0: the value named here */
 	int64_t backoff_first_ms; /* 100: before the first restart; doubles with every death */
 	int64_t backoff_max_ms;   /* 5,000 */
 	int64_t backoff_reset_ms; /* 60,000: alive this long, and the next delay is the first again */
-	int64_t stop_ms;          /* 50,000: from SIGTERM to SIGKILL; a child's own cap (drain_max) is far below */
+	int64_t stop_ms; /* 55,000: from SIGTERM to SIGKILL; drain_max, the child's own cap, is at most 50,000 */
 };
 struct supervisor_options {
 	const char *self_path;    /* the program children are started from */
