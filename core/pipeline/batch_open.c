@@ -75,7 +75,11 @@ static void batch_open_entry(struct batch *batch, struct entry *entry, struct re
 	entry->was_sent = record->commit_sent;
 	kafka_record_from_message(record->message, &batch->arena, &view);
 	envelope_open(&batch->engine->envelope, &view, &batch->arena, &entry->event);
-	entry->attempt = record->attempt ? record->attempt : entry->event.attempt;
+	if (record->attempt) { /* tried before in place: its headers do not know */
+		entry->event.attempt = record->attempt;
+		entry->event.retried = true;
+	}
+	entry->attempt = entry->event.attempt;
 	if (entry->event.state == EVENT_IGNORED) {
 		entry->outcome = OUTCOME_IGNORED;
 		return;
