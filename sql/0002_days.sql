@@ -77,8 +77,8 @@ BEGIN
 	PERFORM dedup_lock(v_group.number);
 	SELECT * INTO STRICT v_group FROM dedup_group g WHERE g.consumer_group = p_group;
 	SELECT d.table_name INTO table_name FROM dedup_day d WHERE d.number = v_group.number AND d.day = p_day;
-	IF FOUND OR p_day < v_group.floor_day THEN
-		RETURN;
+	IF to_regclass(quote_ident(table_name)) IS NOT NULL OR p_day < v_group.floor_day THEN
+		RETURN; -- there, or forgotten; a table that somebody dropped by hand is made again
 	END IF;
 	v_start := to_timestamp(p_day * v_group.day_ms / 1000.0) AT TIME ZONE 'UTC';
 	table_name := format('processed_event_g%s_%s', v_group.number, to_char(v_start,
@@ -89,7 +89,7 @@ BEGIN
 	EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
 		'processed_event_g' || v_group.number, table_name,
 		dedup_uuid_floor(p_day * v_group.day_ms), dedup_uuid_floor((p_day + 1) * v_group.day_ms));
-	INSERT INTO dedup_day (number, day, table_name) VALUES (v_group.number, p_day, table_name);
+	INSERT INTO dedup_day (number, day, table_name) VALUES (v_group.number, p_day, table_name) ON CONFLICT DO NOTHING;
 	is_new := true;
 END
 $$;

@@ -101,6 +101,13 @@ static bool pg_check_durable(struct pg *pg, const struct config_database *config
 	return true;
 }
 
+/* What SQL says by NOTICE may hold payload, which is not logged. */
+static void pg_ignore_notice(void *self, const PGresult *result)
+{
+	(void)self;
+	(void)result;
+}
+
 struct pg *pg_open(const struct config_database *config, const char *application_name, int64_t idle_in_transaction_ms,
                    struct error *error)
 {
@@ -114,6 +121,7 @@ struct pg *pg_open(const struct config_database *config, const char *application
 		goto failed;
 	}
 	pg->cancel = PQgetCancel(pg->connection);
+	(void)PQsetNoticeReceiver(pg->connection, pg_ignore_notice, NULL);
 	if (pg->can_prepare && !pg_set_session(pg, config, idle_in_transaction_ms, error))
 		goto failed;
 	if (!pg_check_durable(pg, config, error))

@@ -55,6 +55,9 @@ bool batch_fail_host(struct batch *batch, const struct error *error)
 {
 	if (pg_is_broken(batch->pg))
 		return batch_fail(batch, BATCH_DATABASE, error);
+	/* Our savepoint or our transaction is gone: a statement of the plugin ended it. */
+	if (strcmp(error->sqlstate, "3B001") == 0 || strcmp(error->sqlstate, "25P01") == 0)
+		return batch_fail(batch, BATCH_STOLEN, error);
 	switch (triage_sqlstate(error->sqlstate)) {
 	case TRIAGE_DATABASE:
 		return batch_fail(batch, BATCH_DATABASE, error);

@@ -84,7 +84,7 @@ static bool side_connect(struct side *side, struct error *error)
 	if (side->pg && !pg_is_broken(side->pg))
 		return true;
 	pg_close(side->pg);
-	snprintf(name, sizeof(name), "idem %.80s side", side->engine->pipeline->name);
+	snprintf(name, sizeof(name), "idem %.40s side", side->engine->pipeline->name);
 	side->pg = pg_open(&side->engine->config->database, name, engine_idle_in_transaction_ms(side->engine), error);
 	return side->pg != NULL;
 }

@@ -1,4 +1,5 @@
 """Fixtures: one broker and one PostgreSQL for the session; for each test a database, topics and a group of its own."""
+import hashlib
 import os
 import re
 import subprocess
@@ -40,7 +41,9 @@ def template(postgres, tmp_path_factory):
     postgres.make_role()
     database = postgres.create()
     file = tmp_path_factory.mktemp("schema") / "idem.conf"
-    file.write_text(config.settings({"database": {"conninfo": database.owner_conninfo}}))
+    file.write_text(config.settings({
+        "database": {"conninfo": database.owner_conninfo}, "kafka": {"bootstrap_servers": "127.0.0.1:1"},
+        "pipelines": [{"name": "any", "topics": ["any"], "plugin": {"file": plugin_file("ref")}}]}))
     subprocess.run([servers.program("idemctl"), "-c", str(file), "schema", "apply", "--role", Postgres.ROLE], check=True,
                    stdin=subprocess.DEVNULL)
     database.run(f"ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO {Postgres.ROLE}")
@@ -127,7 +130,8 @@ def plugin_file(name):
 
 @pytest.fixture
 def bench(broker, postgres, template, tmp_path, request):
-    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:60].strip("-")
-    one = Bench(broker, postgres, template, str(tmp_path), f"{name}-{os.getpid()}")
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:40].strip("-")
+    digest = hashlib.sha256(f"{os.getpid()} {request.node.nodeid}".encode()).hexdigest()[:8]
+    one = Bench(broker, postgres, template, str(tmp_path), f"{name}-{digest}")
     yield one
     one.close()

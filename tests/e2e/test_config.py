@@ -160,8 +160,10 @@ def test_an_unknown_schema_version_is_refused(bench):
 
 
 def test_schema_apply_can_be_repeated_and_status_tells(bench, tmp_path):
+    settings = bench.settings(bench.case())
+    settings["database"]["conninfo"] = bench.database.owner_conninfo
     file = tmp_path / "idem.conf"
-    file.write_text(config.settings({"database": {"conninfo": bench.database.owner_conninfo}}))
+    file.write_text(config.settings(settings))
     for _ in range(2):
         subprocess.run([program("idemctl"), "-c", str(file), "schema", "apply"], check=True, stdin=subprocess.DEVNULL)
     status = subprocess.run([program("idemctl"), "-c", str(file), "schema", "status"], check=True, capture_output=True, text=True)

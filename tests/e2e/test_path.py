@@ -96,10 +96,16 @@ def test_an_undefined_verdict_is_dead_and_an_unset_one_is_tried_again(bench):
     assert host.logged("verdict_invalid")
 
 
+def config_of(bench, case, **plugin):
+    settings = bench.settings(case)
+    settings["pipelines"][0]["plugin"].update(plugin)
+    return settings
+
+
 def test_a_handler_that_works_longer_than_its_time_may_extend(bench):
     """CONS-6: the heartbeat extends the handler's own deadline."""
     case = bench.case(partitions=1)
-    bench.start(case, plugin="ref", **{"plugin": {"timeout": "500ms"}})
+    bench.host(config_of(bench, case, timeout="500ms"), case).start()
     extends, sleeps = case.produce([event("extend:2000", key="a"), event("sleep:2000", key="b")])
     record, = case.check()
     assert record.id == sleeps.id, "the one that asked for no more time was cancelled each time"

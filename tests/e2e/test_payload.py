@@ -169,7 +169,7 @@ def test_monsters_are_dead_and_their_neighbours_are_applied(bench):
     case.produce([event(), deep, event(), deep_object, long, event(), wide, *many(5)])
     dead = {record.id: record for record in case.check(timeout=60)}
     assert {deep.id, deep_object.id, long.id} <= set(dead) <= {deep.id, deep_object.id, long.id, wide.id}
-    assert dead[deep.id].reason == "malformed" and dead[deep_object.id].reason == "malformed"
+    assert dead[deep.id].reason == "too_deep" and dead[deep_object.id].reason == "too_deep"
     assert hashlib.sha256(dead[long.id].value).digest() == hashlib.sha256(long.value).digest()
     assert not host.logged("child_died")
     case.check_counters()

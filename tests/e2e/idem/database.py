@@ -77,11 +77,15 @@ class Database:
         """{event id: how many effect rows}"""
         return dict(self.run("SELECT event_id::text, count(*) FROM effect WHERE consumer = %s GROUP BY 1", consumer))
 
+    # Ids of days, and those older than the group or of no time.
+    CLAIMS = ("(SELECT event_id, consumer_group FROM processed_event"
+              " UNION ALL SELECT event_id, consumer_group FROM processed_event_other) AS claims")
+
     def processed(self, consumer):
-        return {row[0] for row in self.run("SELECT event_id::text FROM processed_event WHERE consumer_group = %s", consumer)}
+        return {row[0] for row in self.run(f"SELECT event_id::text FROM {self.CLAIMS} WHERE consumer_group = %s", consumer)}
 
     def processed_among(self, consumer, ids):
-        return {row[0] for row in self.run("SELECT event_id::text FROM processed_event WHERE consumer_group = %s"
+        return {row[0] for row in self.run(f"SELECT event_id::text FROM {self.CLAIMS} WHERE consumer_group = %s"
                                            " AND event_id = ANY(%s::uuid[])", consumer, list(ids))}
 
     def idle_in_transaction(self):
