@@ -238,7 +238,7 @@ bool kafka_consumer_resume(struct kafka_consumer *consumer, const char *topic, i
 	struct kafka_assigned *assigned = single(consumer, topic, partition, &list, error);
 	if (!assigned)
 		return false;
-	if (offset != assigned->next_offset && !seek(consumer, assigned, offset, error)) {
+	if (offset >= 0 && offset != assigned->next_offset && !seek(consumer, assigned, offset, error)) {
 		rd_kafka_topic_partition_list_destroy(list);
 		return false;
 	}

@@ -51,7 +51,8 @@ size_t kafka_consumer_poll(struct kafka_consumer *consumer, int timeout_ms, rd_k
 void kafka_consumer_wake(struct kafka_consumer *consumer);
 bool kafka_consumer_pause(struct kafka_consumer *consumer, const char *topic, int32_t partition,
                           struct error *error) MUST_CHECK;
-/* Resume and fetch again from offset: what was fetched and not given out when pausing is dropped by librdkafka. */
+/* Resume and fetch again from offset: what was fetched and not given out when pausing is dropped by librdkafka.
+ * offset < 0: where it stands (nothing was given out yet). */
 bool kafka_consumer_resume(struct kafka_consumer *consumer, const char *topic, int32_t partition, int64_t offset,
                            struct error *error) MUST_CHECK;
 /* offset is the next one to read (last finished + 1).  Asynchronous: one in flight at a time, answered by on_committed.

@@ -20,6 +20,11 @@ tests_unit_test_tracker_SOURCES = tests/unit/test_tracker.c tests/unit/fake_mess
 tests_unit_test_tracker_LDADD = $(UNIT_LIBS)
 tests_unit_test_lanes_SOURCES = tests/unit/test_lanes.c tests/unit/fake_message.h
 tests_unit_test_lanes_LDADD = $(UNIT_LIBS)
+check_PROGRAMS += tests/component/test_source
+TESTS += tests/component/test_source
+tests_component_test_source_SOURCES = tests/component/test_source.c tests/component/source_bench.c \
+	tests/component/source_bench.h
+tests_component_test_source_LDADD = $(UNIT_LIBS)
 endif
 libidemcore_a_SOURCES += \
 	core/pipeline/batch.c core/pipeline/batch.h core/pipeline/batch_claim.c core/pipeline/batch_commit.c \

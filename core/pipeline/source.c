@@ -9,6 +9,8 @@
 #include "core/base/log.h"
 #include "core/pipeline/source_parts.h"
 
+enum { FIRST_AVERAGE_BYTES = 16384 }; /* of a record, before the first one is seen */
+
 /* ---- create ---- */
 
 static void reset(void *self, const char *topic, int32_t partition, const char *text)
@@ -36,10 +38,11 @@ static void fail(struct source *source, const char *text)
 
 static void kafka_error(void *self, rd_kafka_resp_err_t code, const char *text, bool fatal)
 {
-	(void)code;
+	struct source *source = self;
+	bool no_retry_topic = code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && strstr(text, source->retry_topics);
 	if (fatal)
-		fail(self, text);
-	else
+		fail(source, text);
+	else if (!no_retry_topic)
 		log_write_limited(LOG_kafka_error, "%s", text);
 }
 
@@ -82,9 +85,10 @@ static bool create_consumer(struct source *source, const struct source_options *
 }
 
 /* "^<group>\.retry\.": the group's name taken literally. */
-static char *retry_expression(struct arena *arena, const char *group)
+static char *retry_expression(const char *group)
 {
-	char *text = arena_alloc(arena, 2 * strlen(group) + sizeof("^\\.retry\\."));
+	char *text = malloc(2 * strlen(group) + sizeof("^\\.retry\\."));
+	ASSERT(text);
 	char *end = text;
 	*end++ = '^';
 	for (; *group; group++) {
@@ -103,7 +107,7 @@ static bool subscribe(struct source *source, struct error *error)
 	const char **names = arena_alloc(&source->scratch, (topics->count + 1) * sizeof(*names));
 	for (size_t i = 0; i < topics->count; i++)
 		names[i] = topics->items[i];
-	names[topics->count] = retry_expression(&source->scratch, source->options.pipeline->name);
+	names[topics->count] = source->retry_topics;
 	bool subscribed = kafka_consumer_subscribe(source->consumer, names, topics->count + 1, error);
 	arena_reset(&source->scratch);
 	return subscribed;
@@ -119,6 +123,8 @@ struct source *source_create(const struct source_options *options, struct error 
 	arena_init(&source->scratch, 64 * 1024);
 	const char *instance_id = find_property(options, "group.instance.id");
 	source->instance_id = instance_id ? strdup(instance_id) : NULL;
+	source->retry_topics = retry_expression(options->pipeline->name);
+	source->average_bytes = FIRST_AVERAGE_BYTES;
 	ASSERT(asprintf(&source->retry_prefix, "%s.retry.", options->pipeline->name) > 0);
 	if (create_consumer(source, options, error) && subscribe(source, error))
 		return source;
@@ -211,6 +217,7 @@ void source_destroy(struct source *source)
 	kafka_consumer_destroy(source->consumer);
 	arena_done(&source->scratch);
 	free(source->retry_prefix);
+	free(source->retry_topics);
 	free(source->instance_id);
 	free(source);
 }

@@ -64,6 +64,7 @@ struct source {
 	struct source_options options; /* without the properties */
 	struct kafka_consumer *consumer;
 	char *retry_prefix; /* "<group>.retry." */
+	char *retry_topics; /* the regular expression "^<group>\.retry\." */
 	char *instance_id;  /* group.instance.id; NULL: none */
 
 	struct source_partition *partitions; /* sorted by topic and number */

@@ -33,9 +33,8 @@ static size_t bytes_threshold(const struct source *source)
 
 size_t source_poll_room(const struct source *source)
 {
-	size_t average = source->average_bytes ? source->average_bytes : 1;
-	size_t room = bytes_threshold(source) / 8 / average;
-	return room < 16 ? 16 : room > SOURCE_POLL_MAX ? SOURCE_POLL_MAX : room;
+	size_t room = bytes_threshold(source) / 8 / (source->average_bytes + 1);
+	return room < 1 ? 1 : room > SOURCE_POLL_MAX ? SOURCE_POLL_MAX : room;
 }
 
 static bool holds_too_many_bytes(const struct source *source, const struct source_partition *partition, size_t total)
