@@ -14,15 +14,19 @@
 
 enum answer { ANSWER_NONE, ANSWER_WRITTEN, ANSWER_FAILED };
 
+struct side_request {
+	struct dedup_progress *rows; /* owned; NULL: none */
+	size_t count;
+};
+
 struct side {
 	struct engine *engine;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool stopping;
-	struct dedup_progress *rows; /* of the request, owned; NULL: none */
-	size_t row_count;
-	bool is_waited_for; /* side_progress_wait waits: it takes the answer instead of on_written */
+	struct side_request progress; /* answered by on_written */
+	struct side_request waited;   /* answered by `answer`: side_progress_wait; does not take the other's answer away */
 	enum answer answer;
 	struct pg *pg;
 	int64_t next_tend_ms;
@@ -39,26 +43,24 @@ static void side_free_rows(struct dedup_progress *rows, size_t count)
 	free(rows);
 }
 
-static void side_request(struct side *side, const struct dedup_progress *rows, size_t count, bool is_waited_for)
+static void side_ask(struct side *side, struct side_request *request, const struct dedup_progress *rows, size_t count)
 {
-	side_free_rows(side->rows, side->row_count); /* overtaken by this one, which holds no less */
-	side->rows = calloc(count ? count : 1, sizeof(*side->rows));
-	ASSERT(side->rows);
+	side_free_rows(request->rows, request->count); /* of a wait that timed out */
+	request->rows = calloc(count ? count : 1, sizeof(*rows));
+	ASSERT(request->rows);
 	for (size_t i = 0; i < count; i++) {
-		side->rows[i] = rows[i];
-		side->rows[i].topic = strdup(rows[i].topic);
-		ASSERT(side->rows[i].topic);
+		request->rows[i] = rows[i];
+		request->rows[i].topic = strdup(rows[i].topic);
+		ASSERT(request->rows[i].topic);
 	}
-	side->row_count = count;
-	side->is_waited_for = is_waited_for;
-	side->answer = ANSWER_NONE;
+	request->count = count;
 	PTHREAD_OK(pthread_cond_broadcast(&side->changed));
 }
 
 void side_progress(struct side *side, const struct dedup_progress *rows, size_t count)
 {
 	PTHREAD_OK(pthread_mutex_lock(&side->lock));
-	side_request(side, rows, count, false);
+	side_ask(side, &side->progress, rows, count);
 	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
 }
 
@@ -67,11 +69,11 @@ bool side_progress_wait(struct side *side, const struct dedup_progress *rows, si
 	struct timespec until = clock_deadline(timeout_ms);
 	int status = 0;
 	PTHREAD_OK(pthread_mutex_lock(&side->lock));
-	side_request(side, rows, count, true);
+	side->answer = ANSWER_NONE;
+	side_ask(side, &side->waited, rows, count);
 	while (side->answer == ANSWER_NONE && status == 0)
 		status = pthread_cond_clockwait(&side->changed, &side->lock, CLOCK_MONOTONIC, &until);
 	bool is_written = side->answer == ANSWER_WRITTEN;
-	side->is_waited_for = false;
 	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
 	return is_written;
 }
@@ -106,26 +108,33 @@ static void side_tend(struct side *side)
 }
 
 /* Called with the lock, which is let go while the database works. */
-static void side_write(struct side *side)
+static bool side_write(struct side *side, struct side_request *request)
 {
-	struct dedup_progress *rows = side->rows;
-	size_t count = side->row_count;
+	struct side_request taken = *request;
 	struct error error;
-	side->rows = NULL;
-	side->row_count = 0;
+	*request = (struct side_request){0};
 	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
-	bool is_written =
-	        side_connect(side, &error) && dedup_report_progress(side->engine->dedup, side->pg, rows, count, &error);
+	bool is_written = side_connect(side, &error) &&
+	                  dedup_report_progress(side->engine->dedup, side->pg, taken.rows, taken.count, &error);
 	if (!is_written)
 		log_write_limited(LOG_dedup_failed, "writing the progress: %s", error.text);
-	side_free_rows(rows, count);
+	side_free_rows(taken.rows, taken.count);
 	PTHREAD_OK(pthread_mutex_lock(&side->lock));
-	if (side->rows)
-		return; /* overtaken meanwhile: the newer request gets the answer */
+	return is_written;
+}
+
+static void side_answer_wait(struct side *side)
+{
+	bool is_written = side_write(side, &side->waited);
+	if (side->waited.rows)
+		return; /* the wait timed out and there is a new one: this is not its answer */
 	side->answer = is_written ? ANSWER_WRITTEN : ANSWER_FAILED;
 	PTHREAD_OK(pthread_cond_broadcast(&side->changed));
-	if (side->is_waited_for)
-		return;
+}
+
+static void side_answer_progress(struct side *side)
+{
+	bool is_written = side_write(side, &side->progress);
 	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
 	side->on_written(side->self, is_written);
 	PTHREAD_OK(pthread_mutex_lock(&side->lock));
@@ -137,8 +146,10 @@ static void *side_main(void *argument)
 	PTHREAD_OK(pthread_mutex_lock(&side->lock));
 	while (!side->stopping) {
 		int64_t left_ms = side->next_tend_ms - clock_monotonic_ms();
-		if (side->rows) {
-			side_write(side);
+		if (side->waited.rows) {
+			side_answer_wait(side);
+		} else if (side->progress.rows) {
+			side_answer_progress(side);
 		} else if (left_ms <= 0) {
 			PTHREAD_OK(pthread_mutex_unlock(&side->lock));
 			side_tend(side);
@@ -178,7 +189,8 @@ void side_stop(struct side *side)
 	PTHREAD_OK(pthread_join(side->thread, NULL));
 	PTHREAD_OK(pthread_cond_destroy(&side->changed));
 	PTHREAD_OK(pthread_mutex_destroy(&side->lock));
-	side_free_rows(side->rows, side->row_count);
+	side_free_rows(side->progress.rows, side->progress.count);
+	side_free_rows(side->waited.rows, side->waited.count);
 	pg_close(side->pg);
 	free(side);
 }
