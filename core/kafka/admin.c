@@ -147,13 +147,29 @@ static void read_settings(const rd_kafka_ConfigEntry_t **entries, size_t count, 
 	}
 }
 
-/* A broker that can't or may not tell leaves the settings zeroed; one without DescribeConfigs (librdkafka's mock cluster) is
- * not waited for longer than this. */
+/* librdkafka's mock cluster names a controller that is not there: a request to it would only wait for its time-out. */
+static bool has_controller(rd_kafka_t *client, int timeout_ms)
+{
+	const struct rd_kafka_metadata *metadata;
+	int32_t controller = rd_kafka_controllerid(client, timeout_ms);
+	bool found = false;
+	if (rd_kafka_metadata(client, 0, NULL, &metadata, timeout_ms))
+		return true;
+	for (int i = 0; i < metadata->broker_cnt; i++)
+		found = found || metadata->brokers[i].id == controller;
+	rd_kafka_metadata_destroy(metadata);
+	return found;
+}
+
+/* A broker that can't or may not tell leaves the settings zeroed; one without DescribeConfigs (librdkafka's mock
+ * cluster) is not waited for longer than this. */
 #define SETTINGS_TIMEOUT_MS 2000
 
 static void ask_settings(rd_kafka_t *client, const char *topic, int timeout_ms, struct settings *out_settings)
 {
 	*out_settings = (struct settings){0};
+	if (!has_controller(client, timeout_ms))
+		return;
 	rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);
 	rd_kafka_queue_t *answers = rd_kafka_queue_new(client);
 	rd_kafka_DescribeConfigs(client, &resource, 1, NULL, answers);
