@@ -35,7 +35,10 @@ static void die_with_parent(void)
 	struct pollfd pipe = {.fd = CHILD_PIPE_FD, .events = POLLOUT};
 
 	ASSERT(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
-	if (poll(&pipe, 1, 0) < 0 || (pipe.revents & (POLLERR | POLLNVAL)))
+	ASSERT(poll(&pipe, 1, 0) >= 0);
+	if (pipe.revents & POLLNVAL)
+		fputs("idemd: --child is for the supervisor alone\n", stderr);
+	if (pipe.revents & (POLLERR | POLLNVAL))
 		leave(CHILD_INTERNAL);
 }
 

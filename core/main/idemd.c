@@ -2,6 +2,7 @@
 #include "core/main/idemd.h"
 #include "core/admin/reference.h"
 #include "core/base/log.h"
+#include "core/main/environment.h"
 #include "core/supervisor/supervisor.h"
 #include <getopt.h>
 #include <limits.h>
@@ -175,59 +176,9 @@ static int show(const struct config *config)
 
 /* ---- running ---- */
 
-/* What a child may inherit; anything else could be a secret of the host's. */
-static bool is_inherited(const char *variable)
-{
-	static const char *const names[] = {
-	        "PATH=",
-	        "HOME=",
-	        "USER=",
-	        "LANG=",
-	        "LC_",
-	        "TZ=",
-	        "TMPDIR=",
-	        "LD_LIBRARY_PATH=",
-	        "KRB5",
-	        "SSL_CERT_FILE=",
-	        "SSL_CERT_DIR=",
-	        "OPENSSL_CONF=",
-	        "MALLOC_",
-	        "GLIBC_TUNABLES=",
-	        "ASAN_OPTIONS=",
-	        "LSAN_OPTIONS=",
-	        "UBSAN_OPTIONS=",
-	        "TSAN_OPTIONS=",
-#ifdef IDEM_FAILPOINTS
-	        "IDEM_FAILPOINTS",
-	        "IDEM_CLOCK_OFFSET_MS=",
-#endif
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strncmp(variable, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-static char **child_environment(void)
-{
-	size_t count = 0, kept = 0;
-	char **environment;
-
-	while (environ[count])
-		count++;
-	environment = calloc(count + 1, sizeof(*environment));
-	if (!environment)
-		abort();
-	for (size_t i = 0; i < count; i++)
-		if (is_inherited(environ[i]))
-			environment[kept++] = environ[i];
-	return environment;
-}
-
 static int run(const struct config *config)
 {
-	char **environment = child_environment();
+	char **environment = environment_for_children(environ);
 	struct supervisor_options options = {
 	        .self_path = "/proc/self/exe",
 	        .config_path = config->file,

@@ -1,0 +1,69 @@
+#!/bin/bash
+# idemd and idemctl from the outside: arguments, exit statuses, what is said where.  Runs in the build folder; no server.
+set -u
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+# A sentence, the wanted exit status, a pattern that stdout and stderr together must match, the command.
+expect() {
+	local sentence=$1 status=$2 pattern=$3 out found
+	shift 3
+	out=$("$@" 2>&1 </dev/null)
+	found=$?
+	if [ $found = "$status" ] && grep -qE -- "$pattern" <<<"$out"; then
+		echo "ok: $sentence"
+	else
+		echo "FAILED: $sentence: status $found (wanted $status), no match for '$pattern' in:"
+		echo "$out"
+		failed=1
+	fi
+}
+
+cat >"$folder/database.conf" <<C
+database = { conninfo = "host=127.0.0.1 port=1 dbname=x user=x"; };
+C
+cat >"$folder/idem.conf" <<C
+state_dir = "$folder/state";
+database = { conninfo = "host=127.0.0.1 port=1 dbname=x user=x"; };
+kafka = { bootstrap_servers = "127.0.0.1:1"; };
+admin = { listen = "127.0.0.1:1"; };
+pipelines = ({ name = "billing"; topics = ["orders"]; plugin = { file = "$PWD/tests/plugins/ref/ref.so"; }; });
+C
+sed 's/topics/topcis/' "$folder/idem.conf" >"$folder/wrong.conf"
+sed "s#file = .*so\"#file = \"$folder/wrong.conf\"#" "$folder/idem.conf" >"$folder/no-plugin.conf"
+
+expect "idemd without arguments says what is missing" 64 "-c FILE is missing" ./idemd
+expect "an unknown option is refused" 64 "nonsense" ./idemd --nonsense
+expect "an argument too many is refused" 64 "too many" ./idemd -c "$folder/idem.conf" extra
+expect "--connect goes with --check" 64 "--check" ./idemd -c "$folder/idem.conf" --connect
+expect "--child is nothing for people" 64 "supervisor" ./idemd --child pipeline
+expect "help goes to stdout" 0 "^exit status" ./idemd --help
+expect "the version" 0 "^idemd [0-9]" ./idemd --version
+expect "output that can't be written is an error" 70 "could not be written" sh -c './idemd --print-sample >/dev/full'
+expect "the sample is printed" 0 "pipelines" ./idemd --print-sample
+expect "a right configuration passes and touches no server" 0 "no mistakes" ./idemd -c "$folder/idem.conf" --check
+expect "a mistake is told with file, line and the nearest name" 78 "wrong.conf:5: error: .*topics" ./idemd -c "$folder/wrong.conf" --check
+expect "a wrong configuration does not start" 78 "wrong.conf:5" ./idemd -c "$folder/wrong.conf"
+expect "a file that is no plugin is told with its line" 78 "no-plugin.conf:5: error: pipeline billing" ./idemd -c "$folder/no-plugin.conf" --check
+expect "a missing file is 78" 78 "No such file" ./idemd -c "$folder/none.conf"
+expect "--check --connect finds both servers missing" 69 "postgresql: " ./idemd -c "$folder/idem.conf" --check --connect
+expect "nothing was made by checking" 1 "" test -e "$folder/state"
+expect "a child started by hand says so" 70 "supervisor alone" ./idemd --child pipeline billing --plugin x
+
+expect "idemctl without a command" 64 "command is missing" ./idemctl
+expect "an unknown command" 64 "no such command: fly" ./idemctl fly
+expect "a noun without its verb" 64 "schema" ./idemctl -c "$folder/idem.conf" schema
+expect "a command that needs the configuration" 64 "-c FILE" ./idemctl schema status
+expect "an argument is missing" 64 "FILE" ./idemctl plugin inspect
+expect "an option that means nothing here is refused" 64 "role" ./idemctl -c "$folder/idem.conf" --role x status
+expect "help lists the commands" 0 "schema apply" ./idemctl --help
+expect "no database is 69" 69 "refused" ./idemctl -c "$folder/database.conf" schema status
+expect "no host is 69" 69 "is idemd running" ./idemctl -c "$folder/idem.conf" status
+expect "no host is 69 for lag too" 69 "is idemd running" ./idemctl -c "$folder/idem.conf" lag --json
+expect "status works beside a mistake in the file" 69 "is idemd running" ./idemctl -c "$folder/wrong.conf" status
+expect "a wrong configuration is 78" 78 "wrong.conf:5" ./idemctl -c "$folder/wrong.conf" dedup expire
+expect "an unknown pipeline is told" 1 "no pipeline nobody" ./idemctl -c "$folder/idem.conf" dedup expire nobody
+expect "a plugin is inspected" 0 '"name"' ./idemctl plugin inspect tests/plugins/ref/ref.so --json
+expect "a file that is no plugin" 1 "idem.conf" ./idemctl plugin inspect "$folder/idem.conf"
+exit $failed
