@@ -62,15 +62,33 @@ BEGIN
 END
 $$;
 
--- The table of a day, made when it is missing; table_name is NULL for a day that was dropped.  LIKE and ATTACH, because
--- CREATE TABLE … PARTITION OF would wait behind every open batch of the group.  A CHECK of the bounds before ATTACH would
--- only save the scan of a table that is empty.
-CREATE FUNCTION dedup_make_day(p_group text, p_day bigint, OUT table_name text, OUT is_new boolean)
+-- Makes the table of a day that is in no list yet.  LIKE and ATTACH, because CREATE TABLE … PARTITION OF would wait behind
+-- every open batch of the group.  A CHECK of the bounds before ATTACH would only save the scan of a table that is empty.
+CREATE FUNCTION dedup_create_day(p_group dedup_group, p_day bigint) RETURNS text
+LANGUAGE plpgsql SET search_path FROM CURRENT
+AS $$
+DECLARE
+	v_parent text := 'processed_event_g' || p_group.number;
+	v_format text := CASE WHEN p_group.day_ms % 86400000 = 0 THEN '_YYYYMMDD' ELSE '_YYYYMMDD_HH24MISS' END;
+	v_table text := v_parent || to_char(to_timestamp(p_day * p_group.day_ms / 1000.0) AT TIME ZONE 'UTC', v_format);
+BEGIN
+	EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL) WITH (autovacuum_analyze_threshold = 2147483647)',
+		v_table, v_parent);
+	PERFORM dedup_grant(v_table);
+	EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', v_parent, v_table,
+		dedup_uuid_floor(p_day * p_group.day_ms), dedup_uuid_floor((p_day + 1) * p_group.day_ms));
+	INSERT INTO dedup_day (number, day, table_name) VALUES (p_group.number, p_day, v_table);
+	RETURN v_table;
+END
+$$;
+
+-- The table of a day, made when it is missing; table_name is NULL for a day that was forgotten.  A table that somebody
+-- dropped by hand is made again when its day has not begun; else ids that were processed would be taken for new.
+CREATE FUNCTION dedup_make_day(p_group text, p_day bigint, p_now_ms bigint, OUT table_name text, OUT is_new boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '5s'
 AS $$
 DECLARE
 	v_group dedup_group;
-	v_start timestamp;
 BEGIN
 	is_new := false;
 	SELECT * INTO STRICT v_group FROM dedup_group g WHERE g.consumer_group = p_group;
@@ -78,21 +96,20 @@ BEGIN
 	SELECT * INTO STRICT v_group FROM dedup_group g WHERE g.consumer_group = p_group;
 	SELECT d.table_name INTO table_name FROM dedup_day d WHERE d.number = v_group.number AND d.day = p_day;
 	IF to_regclass(quote_ident(table_name)) IS NOT NULL OR p_day < v_group.floor_day THEN
-		RETURN; -- there, or forgotten; a table that somebody dropped by hand is made again
+		RETURN;
 	END IF;
-	v_start := to_timestamp(p_day * v_group.day_ms / 1000.0) AT TIME ZONE 'UTC';
-	table_name := format('processed_event_g%s_%s', v_group.number, to_char(v_start,
-		CASE WHEN v_group.day_ms % 86400000 = 0 THEN 'YYYYMMDD' ELSE 'YYYYMMDD_HH24MISS' END));
-	EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL) WITH (autovacuum_analyze_threshold = 2147483647)',
-		table_name, 'processed_event_g' || v_group.number);
-	PERFORM dedup_grant(table_name);
-	EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-		'processed_event_g' || v_group.number, table_name,
-		dedup_uuid_floor(p_day * v_group.day_ms), dedup_uuid_floor((p_day + 1) * v_group.day_ms));
-	INSERT INTO dedup_day (number, day, table_name) VALUES (v_group.number, p_day, table_name) ON CONFLICT DO NOTHING;
+	IF table_name IS NOT NULL THEN
+		IF p_day * v_group.day_ms <= p_now_ms THEN
+			RAISE EXCEPTION 'table % was dropped by hand, and with it what was processed: restore it, or delete '
+				'its row of dedup_day to begin it anew', table_name USING ERRCODE = 'data_corrupted';
+		END IF;
+		DELETE FROM dedup_day d WHERE d.number = v_group.number AND d.day = p_day;
+	END IF;
+	table_name := dedup_create_day(v_group, p_day);
 	is_new := true;
 END
 $$;
 
 REVOKE ALL ON FUNCTION dedup_uuid_floor(bigint), dedup_grant(text), dedup_lock(integer),
-	dedup_register(text, bigint, bigint, bigint), dedup_make_day(text, bigint) FROM PUBLIC;
+	dedup_register(text, bigint, bigint, bigint), dedup_create_day(dedup_group, bigint),
+	dedup_make_day(text, bigint, bigint) FROM PUBLIC;

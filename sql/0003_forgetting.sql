@@ -46,14 +46,16 @@ BEGIN
 		OR v_day.last_insert >= v_horizon THEN
 		RETURN NULL;
 	END IF;
-	-- No claim between looking and dropping.
-	EXECUTE format('LOCK TABLE %I IN SHARE MODE', v_day.table_name);
-	EXECUTE format('SELECT max(processed_at) FROM %I', v_day.table_name) INTO v_day.last_insert;
-	IF v_day.last_insert >= v_horizon THEN
-		UPDATE dedup_day SET last_insert = v_day.last_insert WHERE number = v_day.number AND day = v_day.day;
-		RETURN NULL;
+	IF to_regclass(quote_ident(v_day.table_name)) IS NOT NULL THEN -- else dropped by hand
+		-- No claim between looking and dropping.
+		EXECUTE format('LOCK TABLE %I IN SHARE MODE', v_day.table_name);
+		EXECUTE format('SELECT max(processed_at) FROM %I', v_day.table_name) INTO v_day.last_insert;
+		IF v_day.last_insert >= v_horizon THEN
+			UPDATE dedup_day SET last_insert = v_day.last_insert WHERE number = v_day.number AND day = v_day.day;
+			RETURN NULL;
+		END IF;
+		EXECUTE format('DROP TABLE %I', v_day.table_name);
 	END IF;
-	EXECUTE format('DROP TABLE %I', v_day.table_name);
 	DELETE FROM dedup_day WHERE number = v_day.number AND day = v_day.day;
 	UPDATE dedup_group SET floor_day = v_day.day + 1 WHERE number = v_day.number;
 	RETURN v_day.table_name;
@@ -101,7 +103,7 @@ CREATE VIEW dedup_day_status AS
 SELECT g.consumer_group, d.table_name, to_timestamp(d.day * g.day_ms / 1000.0) AS starts,
 	pg_total_relation_size(c.oid) AS bytes, d.last_insert
 FROM dedup_day d JOIN dedup_group g USING (number)
-JOIN pg_class c ON c.relname = d.table_name
+LEFT JOIN pg_class c ON c.relname = d.table_name
 	AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'processed_event'::regclass);
 
 REVOKE ALL ON FUNCTION dedup_alive(text, bigint), dedup_horizon_ms(text, bigint), dedup_drop_oldest(text, bigint),

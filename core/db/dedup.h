@@ -34,7 +34,7 @@ void dedup_close(struct dedup *dedup);
 enum dedup_place_status dedup_place(struct dedup *dedup, int64_t time_ms, const struct dedup_table **out_table);
 const struct dedup_table *dedup_message_table(struct dedup *dedup);
 /* Makes the day of time_ms (LIKE + ATTACH in a SECURITY DEFINER function); fine when another host just made it, or
- * dropped it: dedup_place knows then. */
+ * forgot it: dedup_place knows then.  Fails when the table of a day that has begun was dropped by hand. */
 bool dedup_make_day(struct dedup *dedup, struct pg *side, int64_t time_ms, struct error *error) MUST_CHECK;
 /* Reads the catalogue again (a statement met 42P01: another host dropped a day). */
 bool dedup_refresh(struct dedup *dedup, struct pg *side, struct error *error) MUST_CHECK;

@@ -73,33 +73,39 @@ struct dedup_entry *dedup_find(const struct dedup *dedup, int64_t day)
 	return found ? *found : NULL;
 }
 
-void dedup_add_day(struct dedup *dedup, const char *name, int64_t day)
+static struct dedup_entry *dedup_entry_of(struct dedup *dedup, const char *name, int64_t day)
 {
-	PTHREAD_OK(pthread_rwlock_wrlock(&dedup->lock));
-	if (day >= dedup->floor_day && !dedup_find(dedup, day)) {
-		dedup->days = reallocarray(dedup->days, dedup->day_count + 1, sizeof(struct dedup_entry *));
-		ASSERT(dedup->days);
-		size_t at = dedup->day_count++;
-		for (; at > 0 && dedup->days[at - 1]->table.day > day; at--)
-			dedup->days[at] = dedup->days[at - 1];
-		dedup->days[at] = dedup_entry_create(dedup, name, day, false);
-	}
-	PTHREAD_OK(pthread_rwlock_unlock(&dedup->lock));
+	for (struct dedup_entry *entry = dedup->entries; entry; entry = entry->next)
+		if (entry->table.day == day)
+			return entry;
+	return dedup_entry_create(dedup, name, day, false);
 }
 
-/* Days that were dropped are not found any more; their statements stay, somebody may be using them.  The floor never
- * sinks: another thread may have read a later state of the catalogue. */
-static void dedup_raise_floor(struct dedup *dedup, int64_t floor_day)
+static void dedup_insert(struct dedup *dedup, const char *name, int64_t day)
 {
-	size_t dropped = 0;
+	if (day < dedup->floor_day || dedup_find(dedup, day))
+		return;
+	dedup->days = reallocarray(dedup->days, dedup->day_count + 1, sizeof(struct dedup_entry *));
+	ASSERT(dedup->days);
+	size_t at = dedup->day_count++;
+	for (; at > 0 && dedup->days[at - 1]->table.day > day; at--)
+		dedup->days[at] = dedup->days[at - 1];
+	dedup->days[at] = dedup_entry_of(dedup, name, day);
+}
+
+/* The list of rows (floor_day, day, table_name) takes the place of what was known.  Days that are gone are not found
+ * any more; their statements stay, somebody may be using them.  The floor never sinks: another thread may have read a
+ * later state of the catalogue. */
+static void dedup_take_days(struct dedup *dedup, const PGresult *result)
+{
+	int64_t floor_day = dedup_int64(result, 0, 0);
 	PTHREAD_OK(pthread_rwlock_wrlock(&dedup->lock));
 	if (floor_day > dedup->floor_day)
 		dedup->floor_day = floor_day;
-	while (dropped < dedup->day_count && dedup->days[dropped]->table.day < dedup->floor_day)
-		dropped++;
-	dedup->day_count -= dropped;
-	if (dropped > 0)
-		memmove(dedup->days, dedup->days + dropped, dedup->day_count * sizeof(struct dedup_entry *));
+	dedup->day_count = 0;
+	for (int row = 0; row < PQntuples(result); row++)
+		if (!PQgetisnull(result, row, 1))
+			dedup_insert(dedup, PQgetvalue(result, row, 2), dedup_int64(result, row, 1));
 	PTHREAD_OK(pthread_rwlock_unlock(&dedup->lock));
 }
 
@@ -129,9 +135,10 @@ static bool dedup_read_allowed(struct dedup *dedup, struct pg *side, struct erro
 bool dedup_refresh(struct dedup *dedup, struct pg *side, struct error *error)
 {
 	PGresult *result =
-	        dedup_run(side, DEDUP_VALUES(dedup->group), error,
-	                  "SELECT g.floor_day, d.day, d.table_name FROM %s.dedup_group g "
-	                  "LEFT JOIN %s.dedup_day d USING (number) WHERE g.consumer_group = $1 ORDER BY d.day",
+	        dedup_run(side, DEDUP_VALUES(dedup->group, dedup->schema), error,
+	                  "SELECT g.floor_day, d.day, d.table_name FROM %s.dedup_group g LEFT JOIN %s.dedup_day d "
+	                  "ON d.number = g.number AND to_regclass($2 || '.' || quote_ident(d.table_name)) IS NOT NULL "
+	                  "WHERE g.consumer_group = $1 ORDER BY d.day",
 	                  dedup->schema, dedup->schema);
 	if (!result)
 		return error_wrap(error, "reading the days of group %s", dedup->group);
@@ -140,27 +147,26 @@ bool dedup_refresh(struct dedup *dedup, struct pg *side, struct error *error)
 		return error_set(error, ERROR_NOT_FOUND, "group %s is no longer in dedup_group; restart to register it",
 		                 dedup->group);
 	}
-	dedup_raise_floor(dedup, dedup_int64(result, 0, 0));
-	for (int row = 0; row < PQntuples(result); row++)
-		if (!PQgetisnull(result, row, 1))
-			dedup_add_day(dedup, PQgetvalue(result, row, 2), dedup_int64(result, row, 1));
+	dedup_take_days(dedup, result);
 	PQclear(result);
 	return dedup_read_allowed(dedup, side, error);
 }
 
 static bool dedup_make(struct dedup *dedup, struct pg *side, int64_t day, struct error *error)
 {
-	struct dedup_number number = dedup_number(day);
-	PGresult *result = dedup_run(side, DEDUP_VALUES(dedup->group, number.text), error,
-	                             "SELECT table_name, is_new FROM %s.dedup_make_day($1, $2)", dedup->schema);
+	struct dedup_number number = dedup_number(day), now = dedup_number(dedup_now_ms(dedup));
+	PGresult *result = dedup_run(side, DEDUP_VALUES(dedup->group, number.text, now.text), error,
+	                             "SELECT table_name, is_new FROM %s.dedup_make_day($1, $2, $3)", dedup->schema);
 	if (!result)
 		return error_wrap(error, "making day %" PRId64 " of group %s", day, dedup->group);
 	bool is_dropped = PQgetisnull(result, 0, 0);
 	const char *name = PQgetvalue(result, 0, 0);
 	if (!is_dropped && PQgetvalue(result, 0, 1)[0] == 't')
 		log_write(LOG_dedup_day_created, "%s", name);
+	PTHREAD_OK(pthread_rwlock_wrlock(&dedup->lock));
 	if (!is_dropped)
-		dedup_add_day(dedup, name, day);
+		dedup_insert(dedup, name, day);
+	PTHREAD_OK(pthread_rwlock_unlock(&dedup->lock));
 	PQclear(result);
 	return !is_dropped || dedup_refresh(dedup, side, error);
 }

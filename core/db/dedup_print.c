@@ -31,10 +31,11 @@ static bool dedup_print_json(struct pg *pg, const char *schema, const char *grou
 
 static bool dedup_print_days(struct pg *pg, const char *schema, const char *group, FILE *out, struct error *error)
 {
-	PGresult *result = dedup_run(pg, DEDUP_VALUES(group), error,
-	                             "SELECT table_name, starts, pg_size_pretty(bytes) FROM %s.dedup_day_status "
-	                             "WHERE consumer_group = $1 ORDER BY starts",
-	                             schema);
+	PGresult *result =
+	        dedup_run(pg, DEDUP_VALUES(group), error,
+	                  "SELECT table_name, starts, coalesce(pg_size_pretty(bytes), 'gone') FROM %s.dedup_day_status "
+	                  "WHERE consumer_group = $1 ORDER BY starts",
+	                  schema);
 	if (!result)
 		return false;
 	for (int row = 0; row < PQntuples(result); row++)

@@ -66,6 +66,4 @@ struct dedup_entry *dedup_find(const struct dedup *dedup, int64_t day);
  * none. */
 struct dedup_entry *dedup_entry_create(struct dedup *dedup, const char *name, int64_t day, bool is_text);
 void dedup_entry_destroy(struct dedup_entry *entry);
-/* Another day is known; takes the lock. */
-void dedup_add_day(struct dedup *dedup, const char *name, int64_t day);
 #endif

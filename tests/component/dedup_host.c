@@ -38,7 +38,7 @@ struct dedup_options options_of(const char *group)
 	                              .group = group,
 	                              .retention_ms = RETENTION_MS,
 	                              .day_ms = DAY_MS,
-	                              .max_future_ms = HOUR_MS,
+	                              .max_future_ms = 2 * DAY_MS,
 	                              .now_ms = test_now_ms};
 }
 

@@ -120,6 +120,7 @@ START_TEST(the_future_is_judged_by_the_clock_of_the_database)
 {
 	struct dedup_options options = options_of(GROUP);
 	options.now_ms = NULL;
+	options.max_future_ms = HOUR_MS;
 	clock_set_offset_ms(-5 * HOUR_MS); /* a host whose clock lags */
 	struct host host = host_start_with(&options);
 	ck_assert_int_eq(status_of(&host, started_ms + HOUR_MS / 2), DEDUP_PLACED);
@@ -334,6 +335,53 @@ START_TEST(two_hosts_register_the_same_group_at_the_same_time)
 }
 END_TEST
 
+static void drop_by_hand(int64_t time_ms)
+{
+	char table[64];
+	snprintf(table, sizeof(table), "%s",
+	         database_ask(owner, "SELECT table_name FROM \"%s\".dedup_day WHERE day = %" PRId64, database_schema,
+	                      time_ms / DAY_MS));
+	database_run(owner, "DROP TABLE \"%s\".%s", database_schema, table);
+}
+
+static void expect_claim_state(struct host *host, int64_t time_ms, const char *state)
+{
+	PGresult *result = run_claim(host->pg, place(host, time_ms), id_at(time_ms, 1).text, GROUP);
+	ck_assert_str_eq(PQresultErrorField(result, PG_DIAG_SQLSTATE), state);
+	PQclear(result);
+}
+
+START_TEST(a_day_to_come_that_somebody_dropped_is_made_again)
+{
+	struct host host = host_start(GROUP);
+	struct error error;
+	int64_t tomorrow_ms = now_ms + DAY_MS;
+	drop_by_hand(tomorrow_ms);
+	expect_claim_state(&host, tomorrow_ms, "42P01");
+	ck_assert(dedup_refresh(host.dedup, host.pg, &error));
+	ck_assert_int_eq(claim(host.pg, place(&host, tomorrow_ms), id_at(tomorrow_ms, 1).text, GROUP), 1);
+	host_stop(&host);
+}
+END_TEST
+
+START_TEST(a_day_that_somebody_dropped_is_not_begun_anew_without_being_told)
+{
+	struct host host = host_start(GROUP);
+	struct error error;
+	ck_assert_int_eq(claim(host.pg, place(&host, now_ms), id_at(now_ms, 1).text, GROUP), 1);
+	drop_by_hand(now_ms);
+	expect_claim_state(&host, now_ms, "42P01");
+	ck_assert(dedup_refresh(host.dedup, host.pg, &error));
+	ck_assert_int_eq(status_of(&host, now_ms), DEDUP_DAY_MISSING);
+	ck_assert(!dedup_make_day(host.dedup, host.pg, now_ms, &error));
+	ck_assert_str_eq(error.sqlstate, "XX001");
+	ck_assert_ptr_nonnull(strstr(error.text, "was dropped by hand"));
+	database_run(owner, "DELETE FROM \"%s\".dedup_day WHERE day = %" PRId64, database_schema, now_ms / DAY_MS);
+	ck_assert_int_eq(claim(host.pg, place(&host, now_ms), id_at(now_ms, 1).text, GROUP), 1);
+	host_stop(&host);
+}
+END_TEST
+
 START_TEST(days_shorter_than_a_day_have_tables_of_their_own)
 {
 	struct dedup_options options = options_of(GROUP);
@@ -444,6 +492,8 @@ static void add_making(Suite *suite)
 	tcase_add_test(tests, a_day_is_made_while_batches_of_the_group_are_open);
 	tcase_add_test(tests, two_hosts_make_the_same_day_at_the_same_time);
 	tcase_add_test(tests, two_hosts_register_the_same_group_at_the_same_time);
+	tcase_add_test(tests, a_day_to_come_that_somebody_dropped_is_made_again);
+	tcase_add_test(tests, a_day_that_somebody_dropped_is_not_begun_anew_without_being_told);
 	tcase_add_test(tests, days_shorter_than_a_day_have_tables_of_their_own);
 }
 

@@ -237,6 +237,19 @@ START_TEST(a_claim_that_commits_while_the_drop_waits_keeps_its_day)
 }
 END_TEST
 
+START_TEST(a_day_that_somebody_dropped_by_hand_does_not_stop_the_forgetting)
+{
+	struct host host = host_start(GROUP);
+	database_run(
+	        owner, "DROP TABLE \"%s\".%s", database_schema,
+	        database_ask(owner, "SELECT table_name FROM \"%s\".dedup_day ORDER BY day LIMIT 1", database_schema));
+	now_ms += 30 * DAY_MS;
+	report(&host, 0, 10, now_ms);
+	ck_assert_uint_eq(tend(&host), 4);
+	host_stop(&host);
+}
+END_TEST
+
 START_TEST(a_host_that_does_not_know_of_a_drop_meets_42p01_and_learns)
 {
 	struct host host = host_start(GROUP), other = host_start(GROUP);
@@ -366,6 +379,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tests, a_drop_beside_a_batch_open_on_that_day_holds_nobody_up);
 	tcase_add_test(tests, a_drop_beside_a_batch_open_on_another_day_holds_nobody_up);
 	tcase_add_test(tests, a_claim_that_commits_while_the_drop_waits_keeps_its_day);
+	tcase_add_test(tests, a_day_that_somebody_dropped_by_hand_does_not_stop_the_forgetting);
 	tcase_add_test(tests, a_host_that_does_not_know_of_a_drop_meets_42p01_and_learns);
 	tcase_add_test(tests, a_claim_that_waits_for_a_drop_meets_42p01);
 	tcase_add_test(tests, old_rows_beside_the_days_are_deleted_and_young_ones_stay);
