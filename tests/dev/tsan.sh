@@ -4,4 +4,8 @@
 . tests/dev/sanitized.sh
 export IDEM_BUILD=$root/build-tsan build=$root/build-tsan
 export TSAN_OPTIONS=log_path=$build/report:suppressions=$root/tests/dev/tsan.supp
+tests/dev/deps.sh
+mkdir -p "$build"
+gcc -shared -fPIC -O1 -pthread -o "$build/c11threads.so" tests/tools/c11threads.c
+export LD_PRELOAD=$build/c11threads.so
 run_sanitized --enable-tsan "$@"
