@@ -299,6 +299,11 @@ void host_wait_idle(struct host *host)
 void host_stop(struct host *host)
 {
 	source_stop(host->source);
+	host_join(host);
+}
+
+void host_join(struct host *host)
+{
 	ck_assert_int_eq(pthread_join(host->poll_thread, NULL), 0);
 	lanes_close(host->lanes);
 	for (int64_t i = 0; i < host->pipeline.workers; i++)

@@ -64,6 +64,7 @@ void host_start(struct host *host, struct broker *broker, const struct kafka_pro
 void host_wait_idle(struct host *host);
 /* Stops it and waits; what source_run said is in result and error. */
 void host_stop(struct host *host);
+void host_join(struct host *host); /* of one that stops by itself */
 void host_wait_total(struct host *host, size_t total);
 void host_wait_seen(struct host *host, int partition, size_t count);
 void host_wait_metric(struct host *host, enum metric_id id, int64_t at_least);

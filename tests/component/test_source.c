@@ -288,7 +288,7 @@ START_TEST(a_fatal_error_ends_the_source_and_names_the_instance)
 	host_wait_metric(&host, METRIC_partitions_assigned, 3);
 	rd_kafka_test_fatal_error(kafka_consumer_handle(host.source->consumer), RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID,
 	                          "fenced");
-	ck_assert_int_eq(pthread_join(host.poll_thread, NULL), 0);
+	host_join(&host);
 	ck_assert(!host.result);
 	ck_assert(host.error.fatal);
 	ck_assert_ptr_nonnull(strstr(host.error.text, "host-7"));
