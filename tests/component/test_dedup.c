@@ -335,6 +335,49 @@ START_TEST(two_hosts_register_the_same_group_at_the_same_time)
 }
 END_TEST
 
+struct placer {
+	struct host *host;
+	_Atomic bool *stop;
+	int64_t placed;
+};
+
+static void *place_in_thread(void *argument)
+{
+	struct placer *placer = argument;
+	const struct dedup_table *table;
+	while (!*placer->stop)
+		for (int64_t ms = started_ms - 6 * DAY_MS; ms < started_ms + DAY_MS; ms += DAY_MS)
+			if (dedup_place(placer->host->dedup, ms, &table) == DEDUP_PLACED && table->day == ms / DAY_MS)
+				placer->placed++;
+	return NULL;
+}
+
+START_TEST(threads_place_while_another_one_makes_and_reads_days)
+{
+	struct host host = host_start(GROUP);
+	_Atomic bool stop = false;
+	struct placer placers[3];
+	pthread_t threads[3];
+	struct error error;
+	for (int i = 0; i < 3; i++) {
+		placers[i] = (struct placer){&host, &stop, 0};
+		PTHREAD_OK(pthread_create(&threads[i], NULL, place_in_thread, &placers[i]));
+	}
+	for (int day = 0; day <= 6; day++) {
+		ck_assert(dedup_make_day(host.dedup, host.pg, started_ms - day * DAY_MS, &error));
+		ck_assert(dedup_refresh(host.dedup, host.pg, &error));
+	}
+	(void)place(&host, started_ms);
+	stop = true;
+	for (int i = 0; i < 3; i++) {
+		PTHREAD_OK(pthread_join(threads[i], NULL));
+		ck_assert_int_gt(placers[i].placed, 0);
+	}
+	ck_assert_uint_eq(dedup_day_count(host.dedup), 10);
+	host_stop(&host);
+}
+END_TEST
+
 static void drop_by_hand(int64_t time_ms)
 {
 	char table[64];
@@ -492,6 +535,7 @@ static void add_making(Suite *suite)
 	tcase_add_test(tests, a_day_is_made_while_batches_of_the_group_are_open);
 	tcase_add_test(tests, two_hosts_make_the_same_day_at_the_same_time);
 	tcase_add_test(tests, two_hosts_register_the_same_group_at_the_same_time);
+	tcase_add_test(tests, threads_place_while_another_one_makes_and_reads_days);
 	tcase_add_test(tests, a_day_to_come_that_somebody_dropped_is_made_again);
 	tcase_add_test(tests, a_day_that_somebody_dropped_is_not_begun_anew_without_being_told);
 	tcase_add_test(tests, days_shorter_than_a_day_have_tables_of_their_own);
