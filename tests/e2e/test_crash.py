@@ -1,12 +1,14 @@
 """Killed at any moment: nothing lost, nothing twice (CRASH)."""
+import json
 import random
+import subprocess
 import threading
 
 import pytest
 
 from idem import wait
 from idem.events import event, many
-from idem.servers import LONG
+from idem.servers import LONG, program
 from idem.workload import Workload
 from test_workload import feed
 
@@ -65,6 +67,32 @@ def test_killed_after_commit_before_the_offset_commit_gives_duplicates_and_no_se
     assert host.counted()[0]["duplicate"] == applied - committed
     assert host.counted()[0]["processed"] == 200 - applied
     case.check_counters(host)
+
+
+@pytest.mark.long
+def test_down_for_longer_than_the_retention_after_a_kill_at_commit(bench):
+    """D19: what can be redelivered is not forgotten; when it can't come any more, it is."""
+    case = bench.case(partitions=1)
+    case.watch()
+    dedup = {"retention": "1m", "day": "10s"}
+    case.produce(many(200))
+    host = run_until_killed(bench, case, "after_commit=kill:3", workers=1, dedup=dedup)
+    applied = len(bench.database.processed(case.consumer))
+    assert applied > case.group.committed(case.topics[0]).get(0, 0)
+    wait.until(lambda: bench.database.one("SELECT min(now() - processed_at) > interval '90s' FROM processed_event"),
+               "the rows to be older than the retention", 120, every=1)
+    assert forget(host, case) == 0
+    again = bench.start(case, dedup=dedup)
+    assert case.check() == []
+    assert again.counted()[0]["processed"] == 200 - applied
+    wait.until(lambda: forget(again, case) > 0, "the days to be forgotten when nothing old can come", 180, every=1)
+
+
+def forget(host, case):
+    """idemctl dedup expire: how many days went."""
+    done = subprocess.run([program("idemctl"), "-c", host.file, "dedup", "expire", case.consumer, "--json"], check=True,
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return json.loads(done.stdout)["days_forgotten"]
 
 
 def test_killed_before_commit_repeats_everything(bench):
