@@ -225,7 +225,8 @@ int main(int argc, char **argv)
 
 	if (arguments.child_name)
 		child_main(arguments.child_name, arguments.plugin_path);
-	if (config_load(arguments.config_path, &config, &report))
+	/* When the host runs, a plugin that does not fit keeps down its own pipeline only. */
+	if (config_load(arguments.config_path, &config, &report) && arguments.mode == MODE_CHECK)
 		supervisor_check_plugins(&config, &report);
 	config_report_print(&report, arguments.config_path, stderr);
 	if (report.error_count == 0)

@@ -10,7 +10,6 @@ static const struct pg_statement durable = {.sql = "SET LOCAL synchronous_commit
 /* Fails with 22012 when somebody ended our transaction and another one runs now (COMMIT AND CHAIN passes every check of
  * the status). */
 static const struct pg_statement same_transaction = {.sql = "SELECT 1 / (pg_current_xact_id() = $1::text::xid8)::int"};
-static const struct pg_statement commit = {.sql = "COMMIT"};
 
 static bool commit_has_effect(const struct batch *batch)
 {
@@ -75,7 +74,7 @@ static bool commit_send(struct batch *batch)
 	struct pg_params params = {values, NULL, NULL, 1};
 	struct error error;
 	if (!pg_queue(batch->pg, &durable, NULL, &error) || !pg_queue(batch->pg, &same_transaction, &params, &error) ||
-	    !pg_queue(batch->pg, &commit, NULL, &error))
+	    !pg_queue_sql(batch->pg, "COMMIT", &error))
 		return batch_fail_host(batch, &error);
 	for (size_t i = 0; i < batch->count; i++)
 		if (batch->entries[i].claimed && batch->entries[i].outcome == OUTCOME_DONE)

@@ -172,7 +172,7 @@ static void on_child_end(struct supervisor *supervisor, struct child *child, int
 	enum child_end end = child_reap(child, wait_status, &supervisor->options.limits, &asked);
 
 	if (end == CHILD_END_CLEAN) {
-		log_write(LOG_stopped, "pipeline %s: %s", child->plan.name, child->reason);
+		log_write(LOG_plugin_refused, "pipeline %s: %s", child->plan.name, child->reason);
 		return;
 	}
 	log_write(LOG_child_died, "pipeline %s: %s", child->plan.name, child->reason);

@@ -82,7 +82,7 @@ class Bench:
     def pipeline(self, case, plugin="ref", **over):
         return config.merge({
             "name": case.consumer, "topics": case.topics, "plugin": {"file": plugin_file(plugin)}, "workers": 4,
-            "ordering": "key", "retry": {"mode": "in_place", "delays": ["100ms", "100ms"]},
+            "ordering": "key", "retry": {"mode": "in_place", "delays": ["100ms", "200ms"]},
             "kafka": {"session_timeout_ms": "6000", "heartbeat_interval_ms": "500"},
         }, over)
 

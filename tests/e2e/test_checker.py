@@ -9,7 +9,7 @@ def claim(bench, case, id, effect=True):
     table = bench.database.one("SELECT 'processed_event_other'")
     bench.database.run(f"INSERT INTO {table} (event_id, consumer_group, content_hash) VALUES (%s, %s, 0)", id, case.consumer)
     if effect:
-        bench.database.run("INSERT INTO effect (consumer, event_id) VALUES (%s, %s)", case.consumer, id)
+        bench.database.run("INSERT INTO effect (consumer, event_id, pid, at) VALUES (%s, %s, 1, now())", case.consumer, id)
 
 
 def finish_all(case):
@@ -31,13 +31,13 @@ def test_accepts_an_exact_ledger(done):
 
 
 def test_sees_a_lost_event(bench, done):
-    bench.database.run("DELETE FROM processed_event WHERE event_id = %s", done.produced[1].id)
+    bench.database.run("DELETE FROM processed_event_other WHERE event_id = %s", done.produced[1].id)
     with pytest.raises(AssertionError, match="lost"):
         done.check()
 
 
 def test_sees_a_doubled_effect(bench, done):
-    bench.database.run("INSERT INTO effect (consumer, event_id) VALUES (%s, %s)", done.consumer, done.produced[1].id)
+    bench.database.run("INSERT INTO effect (consumer, event_id, pid, at) VALUES (%s, %s, 1, now())", done.consumer, done.produced[1].id)
     with pytest.raises(AssertionError, match="more than once"):
         done.check()
 
@@ -49,7 +49,7 @@ def test_sees_a_claim_without_its_effect(bench, done):
 
 
 def test_sees_an_effect_of_an_unclaimed_id(bench, done):
-    bench.database.run("INSERT INTO effect (consumer, event_id) VALUES (%s, %s)", done.consumer, uuid7())
+    bench.database.run("INSERT INTO effect (consumer, event_id, pid, at) VALUES (%s, %s, 1, now())", done.consumer, uuid7())
     with pytest.raises(AssertionError, match="without its claim"):
         done.check()
 

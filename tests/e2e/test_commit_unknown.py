@@ -48,7 +48,7 @@ def test_commit_arrived_and_the_connection_was_cut_at_once(bench, after):
 
 def test_connection_cut_in_the_middle_of_a_batch(bench):
     """08 is infrastructure: no attempt counted, nothing dead."""
-    case, host = run_through_proxy(bench, "client", b"effect", True, 2)
+    case, host = run_through_proxy(bench, "client", b"SAVEPOINT c0", True, 2)
     assert host.counted()[0]["processed"] == 300
     case.check_counters()
 

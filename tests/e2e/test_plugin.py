@@ -105,7 +105,9 @@ def test_plugins_of_other_minors_that_need_no_more_are_accepted(bench):
 def test_another_file_than_the_digest_says_is_refused(bench):
     """PLUG-5"""
     case = bench.case()
-    host = bench.host(bench.settings(case, plugin={"file": plugin_file("ref"), "sha256": "0" * 64})).start(ready=False)
+    settings = bench.settings(case)
+    settings["pipelines"][0]["plugin"]["sha256"] = "0" * 64
+    host = bench.host(settings).start(ready=False)
     assert host.wait_end(30) != 0
     assert "sha256" in host.log().lower() or "sha-256" in host.log().lower() or "digest" in host.log().lower()
 
