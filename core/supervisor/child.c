@@ -59,7 +59,11 @@ struct child *child_create(struct child_plan *plan, struct error *error)
 		return NULL;
 	}
 	child->plan = child_plan_take(plan);
-	set_state(child, CHILD_STATE_WAITING, 0);
+	set_state(child, child->plan.refusal ? CHILD_STATE_DOWN : CHILD_STATE_WAITING, 0);
+	if (child->plan.refusal) {
+		set_reason(child, "%s", child->plan.refusal);
+		log_write(LOG_plugin_refused, "pipeline %s stays down: %s", child->plan.name, child->plan.refusal);
+	}
 	return child;
 }
 

@@ -38,23 +38,37 @@ static bool make_directory(const char *path, struct error *error)
 	                 path, strerror(errno));
 }
 
+static bool make_plugin_directory(const struct config *config, char *out_path, size_t size, struct error *error)
+{
+	if (!make_directory(config->state_dir, error))
+		return false;
+	if ((size_t)snprintf(out_path, size, "%s/plugins", config->state_dir) >= size)
+		return error_set(error, ERROR_CONFIG, "state_dir: the path is too long");
+	return make_directory(out_path, error);
+}
+
+/* The copy is what runs: the file may have changed since it was checked. */
+static bool stage(const struct config_plugin *plugin, const char *directory, char *out_staged, size_t size,
+                  struct error *error)
+{
+	struct plugin_metadata metadata;
+
+	return plugin_stage(plugin->file, directory, out_staged, size, error) &&
+	       plugin_inspect(out_staged, plugin->sha256, &metadata, error);
+}
+
 static bool plan_make(const struct config *config, const struct config_pipeline *pipeline, struct child_plan *plan,
                       struct error *error)
 {
 	char directory[PATH_MAX], staged[PATH_MAX];
-	struct plugin_metadata metadata;
+	struct error refusal;
 
-	if (!make_directory(config->state_dir, error))
+	if (!make_plugin_directory(config, directory, sizeof(directory), error))
 		return false;
-	if ((size_t)snprintf(directory, sizeof(directory), "%s/plugins", config->state_dir) >= sizeof(directory))
-		return error_set(error, ERROR_CONFIG, "state_dir: the path is too long");
-	if (!make_directory(directory, error))
-		return false;
-	if (!plugin_stage(pipeline->plugin.file, directory, staged, sizeof(staged), error))
-		return false;
-	/* The copy is what runs: the file may have changed since it was checked. */
-	if (!plugin_inspect(staged, pipeline->plugin.sha256, &metadata, error))
-		return false;
+	if (!stage(&pipeline->plugin, directory, staged, sizeof(staged), &refusal)) {
+		plan->refusal = copy_string(refusal.text);
+		snprintf(staged, sizeof(staged), "%s", pipeline->plugin.file);
+	}
 	plan->name = copy_string(pipeline->name);
 	plan->plugin_path = copy_string(staged);
 	plan->memory_max_bytes = pipeline->memory_max;
@@ -88,6 +102,14 @@ struct child_plan *child_plans_find(const struct child_plans *plans, const char 
 	return NULL;
 }
 
+const char *child_plans_refusal(const struct child_plans *plans)
+{
+	for (size_t i = 0; i < plans->count; i++)
+		if (plans->items[i].refusal)
+			return plans->items[i].refusal;
+	return NULL;
+}
+
 struct child_plan child_plan_take(struct child_plan *plan)
 {
 	struct child_plan taken = *plan;
@@ -103,6 +125,7 @@ void child_plan_done(struct child_plan *plan)
 	free(plan->text);
 	free(plan->name);
 	free(plan->plugin_path);
+	free(plan->refusal);
 	*plan = (struct child_plan){0};
 }
 

@@ -116,13 +116,20 @@ static void warn_of_restart(const struct supervisor *supervisor, const struct co
 		          now);
 }
 
+static bool plans_are_refused(const struct child_plans *plans, struct error *error)
+{
+	const char *refusal = child_plans_refusal(plans);
+
+	return refusal && !error_set(error, ERROR_PLUGIN, "%s", refusal);
+}
+
 /* Everything that can fail comes before the first thing that can't be undone. */
 static bool take_over(struct supervisor *supervisor, const struct config *config)
 {
 	struct child_plans plans = {0};
 	struct error error;
 	bool taken =
-	        child_plans_make(config, &plans, &error) &&
+	        child_plans_make(config, &plans, &error) && !plans_are_refused(&plans, &error) &&
 	        (!supervisor->admin || admin_set_token_file(supervisor->admin, config->admin.token_file, &error)) &&
 	        children_reload(&supervisor->children, &plans, &supervisor->options.limits, &error);
 
@@ -172,7 +179,7 @@ static void on_child_end(struct supervisor *supervisor, struct child *child, int
 	enum child_end end = child_reap(child, wait_status, &supervisor->options.limits, &asked);
 
 	if (end == CHILD_END_CLEAN) {
-		log_write(LOG_plugin_refused, "pipeline %s: %s", child->plan.name, child->reason);
+		log_write(LOG_stopped, "pipeline %s: %s", child->plan.name, child->reason);
 		return;
 	}
 	log_write(LOG_child_died, "pipeline %s: %s", child->plan.name, child->reason);
@@ -306,7 +313,7 @@ static int start(struct supervisor *supervisor, const struct config *config)
 		log_write(LOG_stopped, "%s", error.text);
 		return error.code == ERROR_CONFIG ? EXIT_CONFIGURATION : EXIT_SERVICE_MISSING;
 	}
-	return EXIT_STOPPED;
+	return children_all_down(&supervisor->children) ? EXIT_CONFIGURATION : EXIT_STOPPED;
 }
 
 int supervisor_run(const struct supervisor_options *options, const struct config *config)
