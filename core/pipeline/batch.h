@@ -94,7 +94,8 @@ void batch_init(struct batch *batch, struct engine *engine, struct watch *watch,
 void batch_done(struct batch *batch);
 void batch_reset(struct batch *batch);
 
-/* Runs everything up to and including COMMIT, for the first batch->count of the records.  False: batch->failure; the transaction is rolled back or lost. */
+/* Runs everything up to and including COMMIT, for the first batch->count of the records.  False: batch->failure; the
+ * transaction is rolled back or lost. */
 bool batch_run(struct batch *batch, struct record *const *records, size_t count) MUST_CHECK;
 
 /* ---- between the files of the batch ---- */

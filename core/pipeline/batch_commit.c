@@ -5,8 +5,9 @@
 #include "core/base/log.h"
 #include "core/pipeline/batch.h"
 
-/* A plugin may have hidden set_config('synchronous_commit', …) in a function: the host has the last word. */
-static const struct pg_statement durable = {.sql = "SET LOCAL synchronous_commit TO 'on'"};
+/* A plugin may have hidden set_config('synchronous_commit', …) in a function: the host has the last word, with the
+ * value that was looked at when the connection was opened. */
+static const struct pg_statement durable = {.sql = "SET LOCAL synchronous_commit TO DEFAULT"};
 /* Fails with 22012 when somebody ended our transaction and another one runs now (COMMIT AND CHAIN passes every check of
  * the status). */
 static const struct pg_statement same_transaction = {.sql = "SELECT 1 / (pg_current_xact_id() = $1::text::xid8)::int"};

@@ -117,7 +117,7 @@ static void worker_jitter(struct worker *worker)
 /* Alone and again and again: in the end it counts as an attempt, like any failure of the event's own. */
 static bool worker_is_stuck(struct worker *worker, struct record *record, size_t count)
 {
-	return count == 1 && ++record->redone >= REDO_ALONE_MAX && worker->batch.failure == BATCH_AGAIN;
+	return count == 1 && worker->batch.failure == BATCH_AGAIN && ++record->redone >= REDO_ALONE_MAX;
 }
 
 static void worker_wait_for_host(struct worker *worker)
@@ -127,7 +127,8 @@ static void worker_wait_for_host(struct worker *worker)
 		gate_found(&worker->engine->gate);
 }
 
-/* A table of the batch is gone: forgotten by another host, which the catalogue tells, or dropped by hand; then it is made. */
+/* A table of the batch is gone: forgotten by another host, which the catalogue tells, or dropped by hand; then it is
+ * made. */
 static void worker_refresh_catalogue(struct worker *worker)
 {
 	struct dedup *dedup = worker->engine->dedup;
