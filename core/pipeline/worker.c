@@ -127,19 +127,11 @@ static void worker_wait_for_host(struct worker *worker)
 		gate_found(&worker->engine->gate);
 }
 
-/* A table of the batch is gone: forgotten by another host, which the catalogue tells, or dropped by hand; then it is
- * made. */
+/* A table of the batch is gone: forgotten by another host, which the catalogue tells. */
 static void worker_refresh_catalogue(struct worker *worker)
 {
-	struct dedup *dedup = worker->engine->dedup;
 	struct error error;
-	bool is_fine = dedup_refresh(dedup, worker->pg, &error);
-	for (size_t i = 0; is_fine && i < worker->batch.claim_count; i++) {
-		const struct claim_group *group = &worker->batch.claims[i];
-		if (group->table->day >= 0)
-			is_fine = dedup_make_day(dedup, worker->pg, uuid_time_ms(&group->entries[0]->event.id), &error);
-	}
-	if (!is_fine)
+	if (!dedup_refresh(worker->engine->dedup, worker->pg, &error))
 		log_write_limited(LOG_dedup_failed, "%s", error.text);
 }
 
