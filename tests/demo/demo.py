@@ -24,6 +24,7 @@ MALFORMED = 40
 REJECTED = 60
 IGNORED = 100
 ORDERS = RECORDS - DUPLICATES - MALFORMED - REJECTED - IGNORED
+CHUNK = 1000  # records sent at a time
 PATIENCE_S = 120
 GROUP = "billing-order-confirmed"
 TOPIC = "orders.confirmed"
@@ -168,6 +169,17 @@ def produce(folder, bootstrap, records):
     subprocess.run(["kcat", "-P", "-b", bootstrap, "-t", TOPIC, "-K", "\t", "-l", path], check=True)
 
 
+def produce_and_kill(folder, bootstrap, records, find_victim, database):
+    """In chunks; half-way, with work in flight, the pipeline's process is killed."""
+    victim = find_victim()
+    for at in range(0, RECORDS, CHUNK):
+        produce(folder, bootstrap, records[at : at + CHUNK])
+        if at == RECORDS // 2:
+            os.kill(victim, signal.SIGKILL)
+            say(f"SIGKILL to the pipeline's process {victim}, in the middle of its work")
+        show(database, at + CHUNK)
+
+
 def show(database, produced, shown=[None]):
     """One line when there is news; how many orders are paid."""
     paid = int(psql(database, "SELECT count(*) FROM orders WHERE paid_amount > 0"))
@@ -193,12 +205,7 @@ def run(folder, host_log):
         with process(f"{BUILD}/idemd", "-c", config, stderr=host_log) as host:
             wait_for("idemd to be ready", lambda: (status(config) or {}).get("ready") or host.poll() is not None)
             say(f"producing {RECORDS} records: {DUPLICATES} copies, {IGNORED} of another type, {REJECTED} for unknown orders, {MALFORMED} malformed")
-            produce(folder, bootstrap, records[: RECORDS // 2])
-            wait_for("some orders to be paid", lambda: show(database, RECORDS // 2) >= ORDERS // 4)
-            victim = status(config)["pid"]
-            say(f"SIGKILL to the pipeline's process {victim}, in the middle of its work")
-            os.kill(victim, signal.SIGKILL)
-            produce(folder, bootstrap, records[RECORDS // 2 :])
+            produce_and_kill(folder, bootstrap, records, lambda: status(config)["pid"], database)
             wait_for("all orders to be paid", lambda: show(database, RECORDS) == ORDERS)
             counters = wait_for("every record to have its end", lambda: settled(config))
             say("SIGTERM to idemd: it drains and leaves the group")
