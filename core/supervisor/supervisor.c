@@ -231,7 +231,7 @@ static void wait_for_something(struct supervisor *supervisor)
 {
 	struct pollfd fds[] = {
 	        {.fd = supervisor->signal_fd, .events = POLLIN},
-	        {.fd = admin_poll_fd(supervisor->admin), .events = POLLIN},
+	        {.fd = supervisor->admin ? admin_poll_fd(supervisor->admin) : -1, .events = POLLIN},
 	};
 	int count = poll(fds, sizeof(fds) / sizeof(*fds), poll_timeout_ms(supervisor));
 

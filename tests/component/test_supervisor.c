@@ -84,16 +84,19 @@ static uint16_t free_port(void)
 /* pipelines: "name setting; …" each, NULL-terminated. */
 static void write_config(const char *const *pipelines)
 {
-	char text[8192];
+	char text[8192], admin[64] = "";
 	size_t used;
+
+	if (port)
+		snprintf(admin, sizeof(admin), "admin = { listen = \"127.0.0.1:%u\"; };\n", port);
 
 	snprintf(text, sizeof(text),
 	         "state_dir = \"%s\";\n"
 	         "database = { conninfo = \"host=127.0.0.1 dbname=x user=x\"; password_file = \"%s/pg.secret\"; };\n"
 	         "kafka = { bootstrap_servers = \"127.0.0.1:1\"; };\n"
-	         "admin = { listen = \"127.0.0.1:%u\"; };\n"
+	         "%s"
 	         "pipelines = (",
-	         directory, directory, port);
+	         directory, directory, admin);
 	for (size_t i = 0; pipelines[i]; i++) {
 		const char *rest = strchr(pipelines[i], ' ');
 		int len = rest ? (int)(rest - pipelines[i]) : (int)strlen(pipelines[i]);
@@ -471,6 +474,19 @@ START_TEST(a_child_that_does_not_stop_is_killed_at_the_cap_and_the_host_says_so)
 }
 END_TEST
 
+START_TEST(a_host_without_an_admin_port_works)
+{
+	port = 0;
+	CONFIG("billing");
+	start_host();
+	expect_step("start", "billing");
+	CONFIG("billing", "audit");
+	kill(host, SIGHUP);
+	expect_step("start", "audit");
+	ck_assert_int_eq(stop_host(), 0);
+}
+END_TEST
+
 START_TEST(a_second_sigterm_changes_nothing)
 {
 	limits.stop_ms = 300;
@@ -667,6 +683,7 @@ static Suite *supervisor_suite(void)
 	tcase_add_test(tests, a_child_over_its_memory_is_killed_and_started_again);
 	tcase_add_test(tests, sigterm_stops_every_child_and_exits_0);
 	tcase_add_test(tests, a_child_that_does_not_stop_is_killed_at_the_cap_and_the_host_says_so);
+	tcase_add_test(tests, a_host_without_an_admin_port_works);
 	tcase_add_test(tests, a_second_sigterm_changes_nothing);
 	tcase_add_test(tests, children_die_when_the_host_is_killed);
 	tcase_add_test(tests, a_reload_replaces_the_changed_adds_the_new_and_drains_the_removed);
