@@ -180,7 +180,6 @@ static int run(const struct config *config)
 {
 	char **environment = environment_for_children(environ);
 	struct supervisor_options options = {
-	        .self_path = "/proc/self/exe",
 	        .config_path = config->file,
 	        .environment = environment,
 	};

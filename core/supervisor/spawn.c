@@ -3,6 +3,7 @@
 #include "core/supervisor/supervisor.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -103,11 +104,26 @@ static void set_descriptors(posix_spawn_file_actions_t *actions, int config_fd, 
 	ASSERT(posix_spawn_file_actions_addclosefrom_np(actions, CHILD_PIPE_FD + 1) == 0);
 }
 
+/* The very program that runs.  By its path as long as that leads to it (valgrind knows it by no other name); once its
+ * file was replaced, by the link that still does: parent and child must be of one build. */
+static const char *own_program(char *path, size_t size)
+{
+	static const char self[] = "/proc/self/exe";
+	ssize_t len = readlink(self, path, size - 1);
+
+	if (len <= 0)
+		return self;
+	path[len] = '\0';
+	return access(path, X_OK) == 0 ? path : self; /* a replaced one reads "… (deleted)" */
+}
+
 static bool spawn_process(const struct spawn_options *options, int config_fd, int pipe_fd, pid_t *out_pid,
                           struct error *error)
 {
 	char child[] = "--child", kind[] = "pipeline", plugin[] = "--plugin", program[] = "idemd";
 	char *arguments[] = {program, child, kind, options->plan->name, plugin, options->plan->plugin_path, NULL};
+	char path[PATH_MAX];
+	const char *self_path = options->self_path ? options->self_path : own_program(path, sizeof(path));
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	int code;
@@ -116,11 +132,11 @@ static bool spawn_process(const struct spawn_options *options, int config_fd, in
 	ASSERT(posix_spawnattr_init(&attributes) == 0);
 	set_signals(&attributes);
 	set_descriptors(&actions, config_fd, options->metrics_fd, pipe_fd);
-	code = posix_spawn(out_pid, options->self_path, &actions, &attributes, arguments, options->environment);
+	code = posix_spawn(out_pid, self_path, &actions, &attributes, arguments, options->environment);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	if (code != 0)
-		return error_set(error, ERROR_IO, "can't start %s: %s", options->self_path, strerror(code));
+		return error_set(error, ERROR_IO, "can't start %s: %s", self_path, strerror(code));
 	return true;
 }
 

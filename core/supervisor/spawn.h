@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 struct spawn_options {
-	const char *self_path;
+	const char *self_path; /* NULL: the program that runs */
 	char *const *environment;
 	const struct child_plan *plan;
 	int metrics_fd;

@@ -18,7 +18,7 @@ struct supervisor_limits {        /* 0: the value named here */
 	int64_t stop_ms; /* 55,000: from SIGTERM to SIGKILL; drain_max, the child's own cap, is at most 50,000 */
 };
 struct supervisor_options {
-	const char *self_path;    /* the program children are started from */
+	const char *self_path;    /* the program children are started from; NULL: this one */
 	const char *config_path;  /* read again on SIGHUP */
 	char *const *environment; /* of the children: nothing secret */
 	struct supervisor_limits limits;
