@@ -86,6 +86,8 @@ static void line_write(char *line, size_t len)
 }
 
 static void log_line(enum log_event_id event, enum log_level level, int64_t left_out, const char *format,
+                     va_list arguments) PRINTF_LIKE(4, 0);
+static void log_line(enum log_event_id event, enum log_level level, int64_t left_out, const char *format,
                      va_list arguments)
 {
 	char line[LINE_BYTES];

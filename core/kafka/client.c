@@ -111,6 +111,8 @@ static bool is_too_large(rd_kafka_resp_err_t code)
 }
 
 static void fill(struct error *error, rd_kafka_resp_err_t code, const char *text, const char *format, va_list arguments)
+        PRINTF_LIKE(4, 0);
+static void fill(struct error *error, rd_kafka_resp_err_t code, const char *text, const char *format, va_list arguments)
 {
 	char what[256];
 	vsnprintf(what, sizeof(what), format, arguments);

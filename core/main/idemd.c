@@ -144,7 +144,7 @@ static void take_option(int option, struct arguments *arguments)
 
 static struct arguments parse(int argc, char **argv)
 {
-	struct arguments arguments = {MODE_RUN};
+	struct arguments arguments = {.mode = MODE_RUN};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1)
