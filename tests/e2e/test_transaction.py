@@ -1,8 +1,11 @@
 """When a batch does not go through, and what a plugin's SQL cannot do (ENGINE 2 and 3)."""
+import json
+
 import pytest
 
 from idem import wait
-from idem.events import event, many
+from idem.events import Event, event, many, uuid7
+from idem.workload import Workload
 
 TOGETHER = {"ordering": "partition", "workers": 1}  # one worker, so that what was produced before shares batches
 
@@ -12,13 +15,11 @@ def warm():
     return many(300)
 
 
-def together(bench, events, partitions=1, before=None, **pipeline):
+def together(bench, events, partitions=1, **pipeline):
     """The events lie in the topic before the host starts: they come in full batches."""
     case = bench.case(partitions=partitions)
     case.watch()
     case.produce([*warm(), *events])
-    if before:
-        before()
     return case, bench.start(case, **{**TOGETHER, **pipeline})
 
 
@@ -154,6 +155,112 @@ def test_deadlocks_between_batches_are_redone_and_never_counted_as_attempts(benc
     assert host.metrics()["deadlocks"] >= 1, "the two really met"
     assert host.counted()[0]["processed"] == 2 * pairs
 
+
+def test_conflicts_that_never_end_count_as_an_attempt(bench):
+    """Nothing is redone without a bound: 40001 again and again, alone, is the event's own failure in the end."""
+    bad = event("sql:DO $$BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END$$")
+    case, _ = together(bench, [event(), bad, event()], retry={"mode": "in_place", "delays": ["10ms"]})
+    record, = case.check()
+    assert (record.id, record.reason) == (bad.id, "attempts_exhausted")
+
+
+@pytest.mark.parametrize("ends", ["commits", "aborts"])
+def test_a_copy_in_somebody_elses_open_transaction_holds_back_only_itself(bench, ends):
+    """ENGINE 1: the claim waits 250 ms with company, then the batch is halved; alone it waits for the original's end."""
+    case = bench.case(partitions=1)
+    host = bench.start(case, ordering="none", workers=2, retry={"mode": "topics"})
+    case.produce([event()])
+    case.wait_drained()
+    held = event()
+    table = bench.database.one("SELECT c.relname FROM pg_class c JOIN processed_event p ON p.tableoid = c.oid")
+    other = bench.postgres.connect(bench.database.name)
+    other.autocommit = False
+    with other.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {table} (event_id, consumer_group, content_hash) VALUES (%s, %s, 0)", (held.id, case.consumer))
+    neighbours = many(200)
+    case.produce([*neighbours[:100], held, *neighbours[100:]])
+    wait.until(lambda: len(bench.database.processed(case.consumer)) == 201, "the neighbours to be applied", 20)
+    assert held.id not in bench.database.effects(case.consumer)
+    (other.rollback if ends == "aborts" else other.commit)()
+    other.close()
+    case.wait_drained()
+    assert (held.id in bench.database.effects(case.consumer)) == (ends == "aborts")
+    six, _ = host.counted()
+    assert six["processed"] == (202 if ends == "aborts" else 201)
+    case.check_counters()
+
+
+def test_locks_off_the_key_are_taken_in_one_order(bench):
+    """Statements that name the row they lock go out sorted: batches on many workers meet and never in a circle."""
+    workload = Workload(5000)
+    case = bench.case(partitions=6)
+    case.broker.produce(case.topics[0], workload.records)
+    host = bench.start(case, "billing", ordering="none", workers=4, retry={"mode": "topics"})
+    case.check_ledger(workload)
+    assert host.metrics()["deadlocks"] == 0
+
+
+def test_commit_is_durable_whatever_a_function_of_the_plugins_set(bench):
+    """ENGINE 3: the host has the last word on synchronous_commit; a deferred trigger sees what COMMIT will see."""
+    bench.database.run("CREATE TABLE seen (setting text)")
+    bench.database.run("CREATE FUNCTION hide() RETURNS void LANGUAGE sql AS"
+                       " $$SELECT set_config('synchronous_commit', 'off', true)$$")
+    bench.database.run("CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS"
+                       " $$BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END$$")
+    bench.database.run("CREATE CONSTRAINT TRIGGER look AFTER INSERT ON effect DEFERRABLE INITIALLY DEFERRED"
+                       " FOR EACH ROW EXECUTE FUNCTION look()")
+    case, _ = together(bench, [event("sql:SELECT hide()")])
+    assert case.check() == []
+    assert {row[0] for row in bench.database.run("SELECT setting FROM seen")} == {"on"}
+
+
+# handle_batch ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ordering,workers", [("partition", 1), ("key", 4)])
+def test_handle_batch_is_called_again_without_what_fell_out(bench, ordering, workers):
+    """An item whose own statement fails after DONE, one that is rejected, one that was left unset: the others' one statement is
+    undone with it and done again without it, and each has its effect once."""
+    bad = [event(("own", "fatal", "fail", "unset")[i % 4], key=f"k{i % 3}") for i in range(24)]
+    good = many(240, keys=9)
+    mixed = [one for i in range(24) for one in [*good[i * 10:i * 10 + 10], bad[i]]]
+    case, host = together(bench, mixed, plugin="ref_batch", ordering=ordering, workers=workers,
+                          retry={"mode": "in_place", "delays": ["20ms"]})
+    dead = case.check(timeout=120)
+    assert {record.id for record in dead} == {one.id for one in bad}
+    assert host.counted()[0]["processed"] == 540
+    case.check_counters()
+
+
+@pytest.mark.parametrize("deed", ["break", "negative"])
+def test_a_failure_of_the_whole_call_halves_the_batch_down_to_its_event(bench, deed):
+    bad = many(3, deed)
+    good = many(120)
+    case, host = together(bench, [*good[:40], bad[0], *good[40:80], bad[1], bad[2], *good[80:]], plugin="ref_batch",
+                          retry={"mode": "in_place", "delays": ["20ms"]})
+    dead = case.check(timeout=120)
+    assert {record.id for record in dead} == {one.id for one in bad}
+    case.check_counters()
+
+
+def test_orders_that_do_not_exist_reject_their_events_alone(bench):
+    """The set-based example: the sum of all others is exact."""
+    workload = Workload(3000)
+    case = bench.case(partitions=3)
+    strangers = [Event(json.dumps({"eventId": id, "eventType": "order.confirmed.v1", "orderId": 99000 + i, "totalAmount": 5}).encode(),
+                       b"x", id, in_headers=False) for i, id in enumerate(uuid7() for _ in range(50))]
+    records = list(workload.records)
+    for i, one in enumerate(strangers):
+        records.insert(i * 60, one)
+    case.broker.produce(case.topics[0], records)
+    bench.start(case, "billing_batch", workers=3)
+    case.wait_drained()
+    assert bench.database.one("SELECT sum(paid_amount) FROM orders") == workload.sum
+    assert bench.database.processed(case.consumer) == set(workload.ids)
+    assert {json.loads(record.value)["eventId"] for record in case.dead()} == {one.id for one in strangers}
+
+
+# what a plugin's SQL cannot do -------------------------------------------------------------------------------------
 
 TRANSACTION_CONTROL = ["COMMIT AND CHAIN", "commit and chain", "/* a /* nested */ comment */ COMMIT AND CHAIN", "-- x\n COMMIT AND CHAIN",
                        "ROLLBACK", "ROLLBACK AND CHAIN", "END", "ABORT", "SAVEPOINT s", "RELEASE s", "BEGIN", "START TRANSACTION",
