@@ -41,6 +41,7 @@ def test_500_slow_events_in_the_lanes_do_not_hold_up_the_stop(bench):
     assert status == 0 and seconds < 20
     done = len(bench.database.processed(case.consumer))
     assert 500 - case.lag() <= done < 500
+    assert set(bench.database.effects(case.consumer)) == bench.database.processed(case.consumer)
     wait.until(lambda: case.group.members() == 0, "the group to be empty", 5)
     assert not bench.database.open_transactions()
     case.sampler.finish()

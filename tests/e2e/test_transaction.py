@@ -42,6 +42,15 @@ def test_a_failing_statement_takes_down_its_own_event_only(bench):
     case.check_counters()
 
 
+def test_claims_of_events_not_begun_in_time_are_released(bench):
+    """The batch grew with fast events; then slow ones come, and only a few of them are begun before its time is over."""
+    slow = many(60, "nap:20")
+    case, host = together(bench, slow, batch={"max_ms": 50})
+    assert case.check() == []
+    assert host.counted()[0]["processed"] == 360
+    case.check_counters()
+
+
 def test_rejected_beside_failing_its_replay_is_applied(bench):
     """A claim deleted at once would come back by the ROLLBACK TO of a neighbour, and the event's replay would be a duplicate."""
     rejected = [event("miss"), event("read:later"), event("fatal")]
