@@ -249,12 +249,14 @@ static size_t worker_leave_held_back(struct worker *worker, size_t count)
 	return kept;
 }
 
+/* A partition was revoked, or the pipeline drains: whoever waits for it waits for all this worker took, so all of it goes
+ * back; what is still ours is taken again at once. */
 static bool worker_should_stop(struct worker *worker, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!lanes_should_stop(worker->engine->lanes, worker->work[i]))
-			return false;
-	return true;
+		if (lanes_should_stop(worker->engine->lanes, worker->work[i]))
+			return true;
+	return false;
 }
 
 static void worker_process(struct worker *worker, size_t taken)
