@@ -1,6 +1,7 @@
 # core/admin: metrics, health and API of the parent
 libidemcore_a_SOURCES += \
 	core/admin/admin.c core/admin/admin.h \
+	core/admin/latency_window.c core/admin/latency_window.h \
 	core/admin/metrics_text.c \
 	core/admin/plugin_text.c \
 	core/admin/reference.c core/admin/reference.h \

@@ -109,10 +109,10 @@ static void print_histogram(const struct admin_pipeline *pipeline, FILE *out)
 static void print_latency(const struct admin_status *status, FILE *out)
 {
 	print_head("idem_processing_latency_p95_seconds", "gauge",
-	           "processing_latency_p95: from fetch to commit, of all events since the host started", out);
+	           "processing_latency_p95: from fetch to commit, of the events of the last minute or two", out);
 	for (size_t i = 0; i < status->count; i++) {
 		print_series("idem_processing_latency_p95_seconds", &status->pipelines[i], out);
-		fprintf(out, "} %.6f\n", (double)metrics_latency_quantile_us(status->pipelines[i].page, 0.95) / 1e6);
+		fprintf(out, "} %.6f\n", (double)status->pipelines[i].latency_p95_us / 1e6);
 	}
 	print_head("idem_processing_latency_seconds", "histogram", "time from fetch to commit of an event", out);
 	for (size_t i = 0; i < status->count; i++)

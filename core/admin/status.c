@@ -123,8 +123,7 @@ static void print_status_pipeline(const struct admin_pipeline *pipeline, FILE *o
 	print_json_string(why, out);
 	fprintf(out, ",\"pid\":%lld,\"restarts\":%lld,\"uptime_ms\":%lld,\"lag\":%lld,\"latency_p95_us\":%lld,",
 	        (long long)pipeline->pid, (long long)pipeline->restarts, (long long)pipeline->uptime_ms,
-	        (long long)metrics_get(pipeline->page, METRIC_consumer_lag),
-	        (long long)metrics_latency_quantile_us(pipeline->page, 0.95));
+	        (long long)metrics_get(pipeline->page, METRIC_consumer_lag), (long long)pipeline->latency_p95_us);
 	print_status_counters(pipeline->page, out);
 	putc(',', out);
 	print_status_partitions(pipeline->page, out);

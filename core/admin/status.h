@@ -14,6 +14,7 @@ struct admin_pipeline {
 	bool running;       /* a process is there that was not asked to stop */
 	int64_t pid;        /* 0: none */
 	int64_t restarts, uptime_ms;
+	int64_t latency_p95_us;          /* of the last minute or two */
 	const struct metrics_page *page; /* written by the child, which runs plugin code: its strings are not trusted */
 };
 struct admin_status {

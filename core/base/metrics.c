@@ -62,14 +62,14 @@ void metrics_observe_latency(struct metrics_page *page, int64_t us)
 	atomic_fetch_add_explicit(&page->latency[bucket_of(us)], 1, memory_order_relaxed);
 }
 
-int64_t metrics_latency_quantile_us(const struct metrics_page *page, double quantile)
+int64_t metrics_counts_quantile_us(const int64_t counts[METRICS_LATENCY_BUCKETS], double quantile)
 {
-	int64_t counts[METRICS_LATENCY_BUCKETS], total = 0, below = 0, floor_us, width_us;
+	int64_t total = 0, below = 0, floor_us, width_us;
 	double rank;
 	size_t bucket = 0;
 
 	for (size_t i = 0; i < METRICS_LATENCY_BUCKETS; i++)
-		total += counts[i] = atomic_load_explicit(&page->latency[i], memory_order_relaxed);
+		total += counts[i];
 	if (total == 0)
 		return 0;
 	rank = quantile * (double)total;
@@ -80,6 +80,15 @@ int64_t metrics_latency_quantile_us(const struct metrics_page *page, double quan
 	if (counts[bucket] == 0)
 		return floor_us;
 	return floor_us + (int64_t)((double)(width_us - 1) * (rank - (double)below) / (double)counts[bucket]);
+}
+
+int64_t metrics_latency_quantile_us(const struct metrics_page *page, double quantile)
+{
+	int64_t counts[METRICS_LATENCY_BUCKETS];
+
+	for (size_t i = 0; i < METRICS_LATENCY_BUCKETS; i++)
+		counts[i] = atomic_load_explicit(&page->latency[i], memory_order_relaxed);
+	return metrics_counts_quantile_us(counts, quantile);
 }
 
 void metrics_set_ready(struct metrics_page *page, bool ready, const char *reason)

@@ -1,6 +1,7 @@
 /* One pipeline's process, over all its lives.  Embedded in nothing: a list of the supervisor holds it. [main] */
 #ifndef IDEM_SUPERVISOR_CHILD_H
 #define IDEM_SUPERVISOR_CHILD_H
+#include "core/admin/latency_window.h"
 #include "core/base/metrics.h"
 #include "core/supervisor/plan.h"
 #include "core/supervisor/supervisor.h"
@@ -32,6 +33,7 @@ struct child {
 	int pipe_fd;    /* read end of the pipe to it, -1 */
 	int metrics_fd; /* the page's memfd: outlives every process, so that counters go on */
 	struct metrics_page *page;
+	struct latency_window latency;
 	int64_t due_ms; /* monotonic; see the states */
 	int64_t started_ms, backoff_ms;
 	int64_t restarts; /* processes started after a death */

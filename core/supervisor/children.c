@@ -99,6 +99,7 @@ static void tend(struct child *child, const struct supervisor_options *options, 
 		child_kill(child, "it did not stop in time");
 	}
 	check_memory(child);
+	latency_window_tick(&child->latency, child->page, now_ms);
 }
 
 void children_tend(struct children *children, const struct supervisor_options *options)
@@ -128,9 +129,12 @@ void children_note_ready(struct children *children)
 
 struct child *children_wait(struct children *children, int *out_wait_status)
 {
-	for (struct child *child = children->first; child; child = child->next)
-		if (child->pid && waitpid(child->pid, out_wait_status, WNOHANG) == child->pid)
-			return child;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, out_wait_status, WNOHANG)) > 0)
+		for (struct child *child = children->first; child; child = child->next)
+			if (child->pid == pid)
+				return child;
 	return NULL;
 }
 

@@ -16,7 +16,8 @@ bool children_reload(struct children *children, struct child_plans *plans, const
 /* Does what is due: starts, kills what overran its time or its memory, frees what is gone. */
 void children_tend(struct children *children, const struct supervisor_options *options);
 void children_note_ready(struct children *children);
-/* The next child whose process ended, with its wait status; NULL: none. */
+/* The next child whose process ended, with its wait status; NULL: none.  Others that ended are reaped on the way: as
+ * the first process of a container the host inherits what plugins leave behind. */
 struct child *children_wait(struct children *children, int *out_wait_status);
 bool children_all_down(const struct children *children);
 int64_t children_due_ms(const struct children *children); /* INT64_MAX: nothing */

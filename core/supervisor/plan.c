@@ -3,6 +3,7 @@
 #include "core/config/report.h"
 #include "core/plugin/plugin.h"
 #include "core/supervisor/supervisor.h"
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <openssl/crypto.h>
@@ -57,6 +58,31 @@ static bool stage(const struct config_plugin *plugin, const char *directory, cha
 	       plugin_inspect(out_staged, plugin->sha256, &metadata, error);
 }
 
+/* The child reads the folder when it starts: a file more, less or changed there is a change of the plan. */
+static char *describe_schemas(const char *folder)
+{
+	struct dirent **entries = NULL;
+	char *text;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	int count = folder ? scandir(folder, &entries, NULL, alphasort) : 0;
+
+	ASSERT(out);
+	for (int i = 0; i < count; i++) {
+		char path[PATH_MAX];
+		struct stat status;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+		if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
+			fprintf(out, "%s %lld %lld.%09ld\n", entries[i]->d_name, (long long)status.st_size,
+			        (long long)status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+		free(entries[i]);
+	}
+	free(entries);
+	ASSERT(fclose(out) == 0);
+	return text;
+}
+
 static bool plan_make(const struct config *config, const struct config_pipeline *pipeline, struct child_plan *plan,
                       struct error *error)
 {
@@ -71,6 +97,7 @@ static bool plan_make(const struct config *config, const struct config_pipeline 
 	}
 	plan->name = copy_string(pipeline->name);
 	plan->plugin_path = copy_string(staged);
+	plan->schemas = describe_schemas(pipeline->event.schemas);
 	plan->memory_max_bytes = pipeline->memory_max;
 	return print_config(config, pipeline->name, &plan->text, error);
 }
@@ -91,7 +118,8 @@ bool child_plans_make(const struct config *config, struct child_plans *out_plans
 
 bool child_plan_equal(const struct child_plan *a, const struct child_plan *b)
 {
-	return strcmp(a->text, b->text) == 0 && strcmp(a->plugin_path, b->plugin_path) == 0;
+	return strcmp(a->text, b->text) == 0 && strcmp(a->plugin_path, b->plugin_path) == 0 &&
+	       strcmp(a->schemas, b->schemas) == 0;
 }
 
 struct child_plan *child_plans_find(const struct child_plans *plans, const char *name)
@@ -125,6 +153,7 @@ void child_plan_done(struct child_plan *plan)
 	free(plan->text);
 	free(plan->name);
 	free(plan->plugin_path);
+	free(plan->schemas);
 	free(plan->refusal);
 	*plan = (struct child_plan){0};
 }

@@ -8,6 +8,7 @@ struct child_plan {
 	char *name;
 	char *text;               /* config_print with secrets: what the child reads */
 	char *plugin_path;        /* the staged copy, named after its digest */
+	char *schemas;            /* what lies in the folder of schemas: names, sizes, times */
 	int64_t memory_max_bytes; /* 0: no limit */
 	char *refusal;            /* why its plugin can't be run; NULL: it can */
 };

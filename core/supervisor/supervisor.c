@@ -57,6 +57,7 @@ static void look(void *self, struct admin_status *out_status)
 		        .pid = child->pid,
 		        .restarts = child->restarts,
 		        .uptime_ms = child->pid ? clock_monotonic_ms() - child->started_ms : 0,
+		        .latency_p95_us = latency_window_p95_us(&child->latency, child->page),
 		        .page = child->page,
 		};
 	*out_status = (struct admin_status){

@@ -572,6 +572,28 @@ START_TEST(a_reload_with_another_plugin_file_replaces_the_child)
 }
 END_TEST
 
+START_TEST(a_reload_with_another_schema_file_replaces_the_child)
+{
+	char folder[128], setting[256];
+
+	path_in(folder, sizeof(folder), "schemas");
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	write_file("schemas/test.v1.json", "{}");
+	snprintf(setting, sizeof(setting), "billing event = { schemas = \"%s\"; };", folder);
+	CONFIG(setting, "audit");
+	start_host();
+	next_step();
+	next_step();
+	write_file("schemas/test.v2.json", "{}");
+	kill(host, SIGHUP);
+	expect_step("stop", "billing");
+	expect_step("start", "billing");
+	await_answer("/metrics", "idem_reloads_total 1\n");
+	expect_no_step_pending();
+	ck_assert_int_eq(stop_host(), 0);
+}
+END_TEST
+
 START_TEST(a_reload_that_changes_nothing_touches_nobody)
 {
 	CONFIG("billing");
@@ -688,6 +710,7 @@ static Suite *supervisor_suite(void)
 	tcase_add_test(tests, children_die_when_the_host_is_killed);
 	tcase_add_test(tests, a_reload_replaces_the_changed_adds_the_new_and_drains_the_removed);
 	tcase_add_test(tests, a_reload_with_another_plugin_file_replaces_the_child);
+	tcase_add_test(tests, a_reload_with_another_schema_file_replaces_the_child);
 	tcase_add_test(tests, a_reload_that_changes_nothing_touches_nobody);
 	tcase_add_test(tests, a_wrong_configuration_is_refused_and_the_old_one_goes_on);
 	tcase_add_test(tests, a_reload_with_a_broken_plugin_is_refused);

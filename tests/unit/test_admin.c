@@ -1,5 +1,6 @@
 /* The admin port: what it says, to whom, over real sockets. */
 #include "core/admin/admin.h"
+#include "core/admin/latency_window.h"
 #include "core/base/clock.h"
 #include <arpa/inet.h>
 #include <check.h>
@@ -227,6 +228,25 @@ START_TEST(the_latency_histogram_counts_every_observation_once)
 }
 END_TEST
 
+START_TEST(p95_is_that_of_the_last_minute_or_two)
+{
+	static struct latency_window window;
+	int64_t now_ms = 1000;
+
+	for (int i = 0; i < 100; i++)
+		metrics_observe_latency(page, 1000000);
+	latency_window_tick(&window, page, now_ms);
+	ck_assert_int_ge(latency_window_p95_us(&window, page), 900000);
+	latency_window_tick(&window, page, now_ms += LATENCY_WINDOW_MS - 1); /* too early to move on */
+	latency_window_tick(&window, page, now_ms += 1);
+	ck_assert_int_eq(latency_window_p95_us(&window, page), 0);
+	metrics_observe_latency(page, 100);
+	ck_assert_int_le(latency_window_p95_us(&window, page), 110);
+	latency_window_tick(&window, page, now_ms + LATENCY_WINDOW_MS);
+	ck_assert_int_gt(latency_window_p95_us(&window, page), 90);
+}
+END_TEST
+
 START_TEST(what_a_plugin_scribbled_over_the_page_breaks_no_answer)
 {
 	const char *answer, *body;
@@ -421,6 +441,7 @@ static Suite *admin_suite(void)
 	                    sizeof(operators_names) / sizeof(*operators_names));
 	tcase_add_test(tests, lag_is_told_by_partition);
 	tcase_add_test(tests, the_latency_histogram_counts_every_observation_once);
+	tcase_add_test(tests, p95_is_that_of_the_last_minute_or_two);
 	tcase_add_test(tests, what_a_plugin_scribbled_over_the_page_breaks_no_answer);
 	tcase_add_test(tests, a_plugin_s_own_metrics_are_told);
 	tcase_add_test(tests, two_pipelines_of_one_plugin_share_help_and_type);
