@@ -1,12 +1,16 @@
 #include "core/base/clock.h"
+#include "core/kafka/rebalance.h"
 #include "tests/component/broker.h"
 #include <check.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTITIONS = 4, WAIT_MS = 30000, BATCH = 500 };
+enum { PARTITIONS = 4, WAIT_MS = 30000, BATCH = 300000 };
+
+struct member_options;
 
 /* One member of a group and all it was told. */
 struct member {
@@ -17,10 +21,14 @@ struct member {
 	int64_t first[PARTITIONS];   /* offset given out first since then, -1 none */
 	int64_t next[PARTITIONS];    /* after the last one given out */
 	int64_t rewrite[PARTITIONS]; /* >= 0: written into the assignment */
-	int assigned, revoked, lost, commits, fatal, resets;
+	int assigned, revoked, lost, commits, fatal, resets, statistics;
 	rd_kafka_resp_err_t fatal_code, commit_code;
 	int64_t committed;
 	char reset_text[256];
+	/* Called from the middle of a poll that holds messages already, when it meets the answer to a commit. */
+	void (*inside)(struct member *member);
+	struct member *second;
+	const struct member_options *second_options;
 };
 
 static void on_assign(void *self, struct kafka_position *positions, size_t count)
@@ -72,6 +80,8 @@ static void on_committed(void *self, rd_kafka_resp_err_t code, const struct kafk
 	member->commits++;
 	member->commit_code = code;
 	member->committed = positions[0].offset;
+	if (member->inside && member->consumer->batch_count > 0)
+		member->inside(member);
 }
 
 static void on_reset(void *self, const char *topic, int32_t partition, const char *text)
@@ -81,6 +91,14 @@ static void on_reset(void *self, const char *topic, int32_t partition, const cha
 	ck_assert(member->owned[partition]);
 	member->resets++;
 	snprintf(member->reset_text, sizeof(member->reset_text), "%s", text);
+}
+
+static void on_statistics(void *self, const char *json, size_t len)
+{
+	struct member *member = self;
+	ck_assert_uint_gt(len, 2);
+	ck_assert_int_eq(json[0], '{');
+	member->statistics++;
 }
 
 struct member_options {
@@ -127,7 +145,7 @@ static void member_leave(struct member *member)
 /* Every message is of an owned partition and the one that follows the last. */
 static size_t member_poll(struct member *member, int timeout_ms, size_t max)
 {
-	rd_kafka_message_t *messages[BATCH];
+	static rd_kafka_message_t *messages[BATCH];
 	size_t count = kafka_consumer_poll(member->consumer, timeout_ms, messages, max);
 	for (size_t i = 0; i < count; i++) {
 		int32_t partition = messages[i]->partition;
@@ -264,7 +282,7 @@ START_TEST(pausing_and_resuming_leaves_no_gap_and_no_duplicate)
 	int cycles = 0;
 	/* Each round flips one partition, so that pauses fall into full and into empty queues. */
 	UNTIL(member.next[0] == RECORDS && member.next[1] == RECORDS, {
-		member_poll(&member, 50, (size_t)(1 + cycles * 37 % BATCH));
+		member_poll(&member, 50, (size_t)(1 + cycles * 37 % 500));
 		int32_t partition = cycles++ % 3 == 0;
 		if (!member.owned[partition] || member.next[partition] < 0)
 			continue;
@@ -360,6 +378,59 @@ START_TEST(a_second_member_goes_on_where_the_first_committed_in_its_revoke)
 	member_leave(&two);
 	UNTIL(owned_count(&one) == PARTITIONS, member_poll(&one, 20, 50));
 	member_leave(&one);
+}
+END_TEST
+
+static size_t queue_length(const struct member *member)
+{
+	rd_kafka_queue_t *queue = rd_kafka_queue_get_consumer(kafka_consumer_handle(member->consumer));
+	size_t length = rd_kafka_queue_length(queue);
+	rd_kafka_queue_destroy(queue);
+	return length;
+}
+
+/* In the middle of a poll of one: the group is rebalanced, so that the revoke is the next thing that poll meets. */
+static void let_second_join(struct member *one)
+{
+	one->inside = NULL;
+	member_join(one->second, one->second_options);
+	int64_t deadline_ms = clock_monotonic_ms() + 1500; /* some heartbeats */
+	while (clock_monotonic_ms() < deadline_ms)
+		member_poll(one->second, 20, BATCH);
+}
+
+/* The answer comes while a long poll runs, if the machine is not too slow. */
+static void commit_and_poll(struct member *member)
+{
+	struct kafka_position position = {member->topic, 0, 0};
+	struct error error;
+	UNTIL(queue_length(member) > 50000, sched_yield());
+	ck_assert(kafka_consumer_commit(member->consumer, &position, 1, &error));
+	int commits = member->commits;
+	UNTIL(member->commits > commits, member_poll(member, 100, BATCH));
+}
+
+START_TEST(a_revoke_in_the_middle_of_a_poll_takes_out_what_was_not_given_out)
+{
+	enum { RECORDS = 200000 };
+	struct member one, two;
+	struct member_options options = new_topic(PARTITIONS, RECORDS);
+	options.assignor = assignors[_i];
+	member_join(&one, &options);
+	one.commit_on_revoke = true;
+	one.second = &two;
+	one.second_options = &options;
+	one.inside = let_second_join;
+	UNTIL(next_sum(&one) > 0, member_poll(&one, 100, 1));
+	UNTIL(!one.inside, commit_and_poll(&one));
+	UNTIL(one.revoked > 0, member_poll(&one, 100, BATCH));
+	UNTIL(owned_count(&two) == 2, member_poll(&one, 20, BATCH), member_poll(&two, 20, BATCH));
+	UNTIL(next_sum(&two) == 2 * RECORDS, member_poll(&one, 0, BATCH), member_poll(&two, 20, BATCH));
+	for (int i = 0; i < PARTITIONS; i++)
+		if (two.owned[i])
+			ck_assert_int_eq(two.first[i], one.next[i] > 0 ? one.next[i] : 0);
+	member_leave(&one);
+	member_leave(&two);
 }
 END_TEST
 
@@ -473,6 +544,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tests, a_paused_partition_gives_nothing_and_resumes_at_the_offset_given);
 	tcase_add_test(tests, a_wake_ends_the_poll_that_waits_and_the_next_one_when_none_does);
 	tcase_add_loop_test(tests, a_second_member_goes_on_where_the_first_committed_in_its_revoke, 0, 2);
+	tcase_add_loop_test(tests, a_revoke_in_the_middle_of_a_poll_takes_out_what_was_not_given_out, 0, 2);
 	tcase_add_loop_test(tests, a_paused_partition_that_went_away_comes_back_running, 0, 2);
 	tcase_add_loop_test(tests, an_offset_out_of_range_follows_the_policy_and_is_reported, 0, 4);
 	tcase_add_test(tests, a_second_holder_of_an_instance_id_makes_the_first_one_end);
