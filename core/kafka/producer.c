@@ -40,14 +40,18 @@ static void client_error(rd_kafka_t *client, int code, const char *text, void *o
 		producer->failed = true;
 }
 
+static bool has_failed(rd_kafka_t *client)
+{
+	return rd_kafka_fatal_error(client, NULL, 0) != RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 static void delivered(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
-	(void)client;
 	struct kafka_producer *producer = opaque;
 	struct error error = {0};
 	if (message->err)
 		kafka_error_set(&error, message->err, "writing to topic %s", rd_kafka_topic_name(message->rkt));
-	if (message->err == RD_KAFKA_RESP_ERR__FATAL)
+	if (message->err && has_failed(client))
 		error.retriable = true; /* by the client that follows */
 	producer->options.on_delivered(producer->options.self, message->_private, !message->err, &error);
 	atomic_fetch_sub(&producer->in_flight, 1);
@@ -124,12 +128,12 @@ bool kafka_producer_send(struct kafka_producer *producer, const struct kafka_rec
 	atomic_fetch_add(&producer->in_flight, 1);
 	PTHREAD_OK(pthread_rwlock_rdlock(&producer->lock));
 	rd_kafka_error_t *failure = produce(producer->client, record, headers, opaque);
+	bool is_fatal = failure && has_failed(producer->client);
 	PTHREAD_OK(pthread_rwlock_unlock(&producer->lock));
 	if (!failure)
 		return true;
 	rd_kafka_headers_destroy(headers);
 	atomic_fetch_sub(&producer->in_flight, 1);
-	bool is_fatal = rd_kafka_error_code(failure) == RD_KAFKA_RESP_ERR__FATAL;
 	(void)kafka_error_take(error, failure, "writing to topic %s", record->topic);
 	if (is_fatal && error)
 		error->retriable = true;

@@ -32,6 +32,7 @@ static rd_kafka_t *client_create(rd_kafka_type_t type, const struct kafka_proper
 		ck_assert_msg(rd_kafka_conf_set(conf, properties[i].name, properties[i].value, text, sizeof(text)) ==
 		                      RD_KAFKA_CONF_OK,
 		              "%s", text);
+	rd_kafka_conf_set(conf, "log_level", "3", text, sizeof(text));
 	rd_kafka_t *client = rd_kafka_new(type, conf, text, sizeof(text));
 	ck_assert_msg(client != NULL, "%s", text);
 	return client;
