@@ -3,3 +3,9 @@ libidemcore_a_SOURCES += \
 	core/retry/outgoing.c core/retry/outgoing.h \
 	core/retry/router.c core/retry/router.h
 EXTRA_DIST += core/retry/README.md
+if HAVE_CHECK
+check_PROGRAMS += tests/component/test_router
+TESTS += tests/component/test_router
+tests_component_test_router_SOURCES = tests/component/test_router.c tests/component/broker.c tests/component/broker.h
+tests_component_test_router_LDADD = $(UNIT_LIBS)
+endif
