@@ -116,17 +116,37 @@ static void forget_reported(struct source *source)
 		source->partitions[i].reported = (struct dedup_progress){0};
 }
 
+/* A cooperative member that gave up a part of its assignment joins anew; until it has, an offset commit carries a
+ * generation that may be over, and librdkafka answers that by giving up all the rest as lost.  So nothing is committed
+ * meanwhile.  The assignment that only confirms what is left comes at once and does not count; one that never comes
+ * holds nothing up for long. */
+#define REJOIN_CONFIRM_MS 100
+#define REJOIN_MAX_MS 5000
+
+static bool is_rejoining(const struct source *source)
+{
+	return source->rejoining_ms && clock_monotonic_ms() - source->rejoining_ms < REJOIN_MAX_MS;
+}
+
+void source_rejoined(struct source *source)
+{
+	if (source->rejoining_ms && clock_monotonic_ms() - source->rejoining_ms > REJOIN_CONFIRM_MS)
+		source->rejoining_ms = 0;
+}
+
 void source_commit_step(struct source *source)
 {
 	int answer = atomic_exchange_explicit(&source->progress_answer, ANSWER_NONE, memory_order_acquire);
-	if (source->commit_state == COMMIT_REPORTED && answer == ANSWER_WRITTEN)
-		send_commits(source);
-	if (source->commit_state == COMMIT_REPORTED && answer == ANSWER_FAILED) {
-		forget_reported(source);
-		drop_commits(source);
+	if (source->commit_state == COMMIT_REPORTED && answer != ANSWER_NONE) {
+		if (answer == ANSWER_WRITTEN && !is_rejoining(source)) {
+			send_commits(source);
+		} else {
+			forget_reported(source);
+			drop_commits(source);
+		}
 	}
 	int64_t now_ms = clock_monotonic_ms();
-	if (source->commit_state == COMMIT_IDLE && now_ms >= source->next_commit_ms) {
+	if (source->commit_state == COMMIT_IDLE && now_ms >= source->next_commit_ms && !is_rejoining(source)) {
 		source->next_commit_ms = now_ms + SOURCE_COMMIT_INTERVAL_MS;
 		report_progress(source);
 	}

@@ -83,6 +83,8 @@ struct source {
 	enum source_commit_state commit_state;
 	struct source_commit *commits; /* of the commit under way */
 	size_t commit_count;
+	int64_t rejoining_ms; /* since when a part of the assignment is given up and the group not joined anew, 0: it is
+	                       */
 	int64_t next_commit_ms;
 	_Atomic int progress_answer; /* enum source_answer; [any] */
 
@@ -106,6 +108,7 @@ size_t source_poll_room(const struct source *source);
 
 /* source_offsets.c: about once a second one commit. */
 void source_commit_step(struct source *source);
+void source_rejoined(struct source *source); /* an assignment came */
 void source_committed(void *self, rd_kafka_resp_err_t code, const struct kafka_position *positions, size_t count);
 /* What is finished in these partitions, and wait. */
 void source_commit_now(struct source *source, struct source_partition *const *partitions, size_t count);

@@ -128,6 +128,7 @@ void source_assigned(void *self, struct kafka_position *positions, size_t count)
 	}
 	metrics_add(source->options.metrics, METRIC_rebalances, 1);
 	metrics_set(source->options.metrics, METRIC_partitions_assigned, (int64_t)source->count);
+	source_rejoined(source);
 	source->next_commit_ms = 0; /* the database is told of them before their records are through */
 	log_write(LOG_partitions_assigned, "%zu more, %zu in all", count, source->count);
 	if (source->options.on_joined)
@@ -204,6 +205,7 @@ void source_revoked(void *self, const struct kafka_position *positions, size_t c
 	free(partitions);
 	for (size_t i = 0; i < count; i++)
 		forget(source, &positions[i]);
+	source->rejoining_ms = source->count > 0 ? clock_monotonic_ms() : 0;
 	source_forget_departed(source);
 	arena_reset(&source->scratch);
 	metrics_add(source->options.metrics, METRIC_rebalances, 1);
