@@ -129,6 +129,7 @@ static void member_join(struct member *member, const struct member_options *opti
 	        .on_error = on_error,
 	        .on_committed = on_committed,
 	        .on_reset = on_reset,
+	        .on_statistics = on_statistics,
 	};
 	*member = (struct member){.topic = options->topic, .rewrite = {-1, -1, -1, -1}};
 	member->consumer = kafka_consumer_create(&consumer, &error);
@@ -230,6 +231,7 @@ START_TEST(the_offsets_written_into_the_assignment_are_where_reading_starts)
 	member.rewrite[0] = 4;
 	UNTIL(member.next[0] == 10, member_poll(&member, 100, BATCH));
 	ck_assert_int_eq(member.first[0], 4);
+	UNTIL(member.statistics > 0, member_poll(&member, 100, BATCH));
 	member_leave(&member);
 }
 END_TEST
