@@ -136,6 +136,9 @@ bool batch_queue_ahead(struct batch *batch, const char *sql) MUST_CHECK;
 /* The next answer, or NULL for the sync point. */
 bool batch_next(struct batch *batch, PGresult **out_result) MUST_CHECK;
 bool batch_queue_release(struct batch *batch, const struct claim_group *group) MUST_CHECK;
+/* After BATCH_STOLEN and a ROLLBACK: a COMMIT of the plugin's kept the claims of events that have no effect, and they
+ * would be lost as duplicates.  Releases them in a transaction of their own. */
+bool batch_release_stolen(struct batch *batch) MUST_CHECK;
 /* One event's or one set's own statements, each answer looked at, behind savepoint r.  *out_culprit: the statement that
  * failed or missed (then *out_error says how; a miss has no sqlstate and code ERROR_LIMIT), or NULL. */
 bool batch_send_now(struct batch *batch, struct queued *first, struct queued **out_culprit,

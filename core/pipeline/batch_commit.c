@@ -160,3 +160,26 @@ bool batch_commit(struct batch *batch)
 	metrics_add(batch->engine->metrics, METRIC_batches_committed, 1);
 	return true;
 }
+
+/* ---- after a theft ---- */
+
+static struct claim_group commit_not_settled(struct batch *batch, const struct claim_group *group)
+{
+	struct claim_group found = {group->table, arena_alloc(&batch->arena, group->count * sizeof(*found.entries)), 0};
+	for (size_t i = 0; i < group->count; i++)
+		if (group->entries[i]->claimed && !group->entries[i]->settled)
+			found.entries[found.count++] = group->entries[i];
+	return found;
+}
+
+bool batch_release_stolen(struct batch *batch)
+{
+	if (!batch_execute(batch, "BEGIN"))
+		return false;
+	for (size_t i = 0; i < batch->claim_count; i++) {
+		struct claim_group group = commit_not_settled(batch, &batch->claims[i]);
+		if (group.count && !batch_queue_release(batch, &group))
+			return false;
+	}
+	return batch_sync(batch) && batch_read_to_sync(batch) && batch_execute(batch, "COMMIT");
+}

@@ -159,12 +159,23 @@ static bool flush_send(struct flush *flush, size_t from, size_t until)
 
 /* ---- answers ---- */
 
+/* A statement ended the transaction: what went out before it is committed, the rest is not. */
+static void flush_settle_before(struct flush *flush, size_t thief)
+{
+	for (size_t i = 0; i < flush->count; i++)
+		flush->ops[i].entry->settled = true;
+	for (size_t i = thief; i < flush->count; i++)
+		flush->ops[i].entry->settled = false;
+}
+
 static void flush_look(struct flush *flush, const struct slot *slot, PGresult *result, struct fault *fault)
 {
 	bool is_fine = true;
 	switch (slot->kind) {
 	case SLOT_OP:
 		is_fine = batch_check_answer(flush->batch, flush->ops[slot->op].queued, result, &fault->error);
+		if (flush->batch->failure == BATCH_STOLEN)
+			flush_settle_before(flush, slot->op);
 		break;
 	case SLOT_CHECK:
 		if (PQresultStatus(result) == PGRES_FATAL_ERROR)

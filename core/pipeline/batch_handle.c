@@ -76,10 +76,27 @@ static int64_t result_affected(PGresult *result)
 	return *text ? strtoll(text, NULL, 10) : 0;
 }
 
+/* The first net should have refused it; from here on nothing of this transaction can be trusted. */
+static bool batch_is_stolen(struct batch *batch, PGresult *result)
+{
+	static const char *const tags[] = {"COMMIT", "ROLLBACK", "BEGIN", "START TRANSACTION", "PREPARE TRANSACTION"};
+	const char *tag = PQcmdStatus(result);
+	struct error error;
+	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
+		if (strcmp(tag, tags[i]) != 0)
+			continue;
+		error_set(&error, ERROR_PLUGIN, "a statement of the plugin was answered with %s", tag);
+		return !batch_fail(batch, BATCH_STOLEN, &error);
+	}
+	return false;
+}
+
 bool batch_check_answer(struct batch *batch, const struct queued *queued, PGresult *result, struct error *out_error)
 {
 	if (PQresultStatus(result) == PGRES_FATAL_ERROR)
 		return pg_result_error(result, "statement", out_error);
+	if (batch_is_stolen(batch, result))
+		return true;
 	atomic_store_explicit(&batch->engine->proved[queued->statement], true, memory_order_relaxed);
 	if (!queued->expects)
 		return true;
@@ -110,7 +127,7 @@ bool batch_send_now(struct batch *batch, struct queued *first, struct queued **o
 	}
 	if (*out_culprit && out_error->code == ERROR_DB && batch_fail_if_not_events(batch, *out_culprit, out_error))
 		return false;
-	return true;
+	return batch->failure == BATCH_FINE;
 }
 
 bool batch_check_constraints(struct batch *batch, bool *out_fine, struct error *out_error)
@@ -166,6 +183,11 @@ static idem_status batch_query_answer(struct batch *batch, struct idem_call *cal
                                       const struct queued *declared, PGresult **out_result)
 {
 	struct error error;
+	if (batch_is_stolen(batch, result)) {
+		PQclear(result);
+		call_set_error(call, IDEM_E_DB, batch->error.sqlstate, true, "the batch can't go on");
+		return IDEM_E_DB;
+	}
 	if (PQresultStatus(result) != PGRES_FATAL_ERROR) {
 		if (declared)
 			atomic_store_explicit(&batch->engine->proved[declared->statement], true, memory_order_relaxed);

@@ -155,6 +155,20 @@ static void worker_database_lost(struct worker *worker, struct record *const *re
 	gate_lost(&worker->engine->gate);
 }
 
+static void worker_stolen(struct worker *worker)
+{
+	struct batch *batch = &worker->batch;
+	log_write(LOG_transaction_stolen, "%s; first event %s", batch->error.text,
+	          batch_event_name(&batch->entries[0]));
+	batch->failure = BATCH_FINE;
+	if (!worker->pg || !batch_release_stolen(batch))
+		log_write(LOG_transaction_stolen,
+		          "the claims of %zu events from %s on could not be looked after: "
+		          "those without an effect are lost as duplicates",
+		          batch->count, batch_event_name(&batch->entries[0]));
+	worker->engine->stop(worker->engine->self, CHILD_STOLEN);
+}
+
 static void worker_recover(struct worker *worker, struct record *const *records, size_t count)
 {
 	const struct error *error = &worker->batch.error;
@@ -182,9 +196,7 @@ static void worker_recover(struct worker *worker, struct record *const *records,
 		worker_database_lost(worker, records, count);
 		break;
 	case BATCH_STOLEN:
-		log_write(LOG_transaction_stolen, "%s; first event %s", error->text,
-		          batch_event_name(&worker->batch.entries[0]));
-		worker->engine->stop(worker->engine->self, CHILD_STOLEN);
+		worker_stolen(worker);
 		break;
 	case BATCH_FINE:
 		break;
@@ -249,8 +261,8 @@ static size_t worker_leave_held_back(struct worker *worker, size_t count)
 	return kept;
 }
 
-/* A partition was revoked, or the pipeline drains: whoever waits for it waits for all this worker took, so all of it goes
- * back; what is still ours is taken again at once. */
+/* A partition was revoked, or the pipeline drains: whoever waits for it waits for all this worker took, so all of it
+ * goes back; what is still ours is taken again at once. */
 static bool worker_should_stop(struct worker *worker, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -167,3 +167,54 @@ def test_a_locale_set_by_a_plugin_changes_no_number(bench):
     bench.start(case, workers=1)
     case.produce([event("locale"), event(amount=1.5), event(amount=2.5)])
     assert case.check() == []
+
+
+THIEF = """
+#include <idem/sugar.h>
+struct thief { const struct idem_host_api *api; uint32_t effect, steal; };
+static idem_status create(const struct idem_host_api *api, void **out_self)
+{
+	static struct thief thief;
+	*out_self = &thief;
+	thief.api = api;
+	idem_status status = idem_declare(api, "INSERT INTO effect (consumer, event_id, pid, at) VALUES ($1, $2::uuid, 0, now())", 2, 0,
+	                                  &thief.effect);
+	return status == IDEM_OK ? idem_declare(api, "COMMIT AND CHAIN", 0, 0, &thief.steal) : status;
+}
+static idem_verdict handle(void *opaque, struct idem_call *call, const struct idem_event *event)
+{
+	const struct thief *thief = opaque;
+	struct idem_bytes deed = {"", 0};
+	struct idem_param params[] = {idem_param_string(event->pipeline), idem_param_text(event->id)};
+	(void)idem_json_text(thief->api, call, "/do", &deed);
+	idem_status status = idem_queue(thief->api, call, idem_equal_string(deed, "steal") ? thief->steal : thief->effect, params,
+	                                idem_equal_string(deed, "steal") ? 0 : 2);
+	return idem_verdict_of(thief->api, call, status);
+}
+static const char *const types[] = {"test.v1", NULL};
+IDEM_PLUGIN_DEFINE("thief", "1", "tests", "1", .event_types = types, .create = create, .handle = handle);
+"""
+
+
+def test_a_plugin_that_declares_commit_is_refused(bench):
+    """ENGINE 3: the first net, when the statement is declared."""
+    case = bench.case()
+    host = bench.host(bench.settings(case, compiled(bench.folder, "thief", THIEF), workers=1)).start(ready=False)
+    wait.until(lambda: host.logged("plugin_refused"), lambda: host.log_tail(), 30)
+    assert "COMMIT" in host.log()
+
+
+def test_a_queued_commit_past_the_first_net_loses_and_doubles_nothing(bench):
+    """ENGINE 3: what went out before it is committed with it, and only the claims of the rest are released."""
+    case = bench.case(partitions=1)
+    case.watch()
+    case.produce([*many(300), *many(30), event("steal"), *many(30)])
+    host = bench.host(bench.settings(case, compiled(bench.folder, "thief", THIEF), workers=1, ordering="partition"),
+                      failpoints="sql_check_off=fail:always").start(ready=False)
+    wait.until(lambda: host.logged("transaction_stolen"), lambda: host.log_tail(), 60)
+    host.kill_group()
+    thief = case.produced[330].id
+    assert set(bench.database.effects(case.consumer)) == bench.database.processed(case.consumer)
+    bench.start(case, ordering="partition", workers=1)
+    dead = case.check()
+    assert {record.id for record in dead} <= {thief}

@@ -19,12 +19,12 @@ def test_a_member_that_joins_and_leaves_repeats_no_more_than_what_was_in_flight(
     case.watch()
     settings = bench.settings(case, workers=16, kafka={"partition_assignment_strategy": assignor})
     a, b = bench.host(settings), bench.host(settings)
-    case.produce(many(300, "sleep:200", keys=48))
+    case.produce(many(300, "sleep:200", keys=300))  # a key each: what is behind a gap is no more than what is in flight
     a.start()
     wait.until(lambda: len(bench.database.processed(case.consumer)) >= 60, "A to be at work", 30)
     b.start()
     wait.until(lambda: assigned(b) > 0, "B to get a partition", 30)
-    case.produce(many(100, "sleep:200", keys=48))
+    case.produce(many(100, "sleep:200", keys=100))
     wait.until(lambda: b.counted()[0]["processed"] > 0, "B to work", 30)
     assert b.stop() == 0
     case.check(timeout=90)
@@ -139,17 +139,14 @@ def test_a_compacted_topic_with_holes_is_read_to_its_end(bench):
     topic = bench.topic(1, **{"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01",
                               "max.compaction.lag.ms": "200", "delete.retention.ms": "100"})
     case = bench.case(topics=[topic])
-    keep = many(40, keys=4)
-    case.broker.produce(topic, keep)
-    case.broker.produce(topic, many(10, keys=4))  # closes the segment before and takes its place
+    case.broker.produce(topic, [event(key="again" if i % 2 else f"once-{i}") for i in range(40)])
 
     def holes():
-        case.broker.produce(topic, [event(key=f"k{len(case.broker.read(topic)) % 4}")])
-        return case.broker.read(topic)[0].offset > 0
+        case.broker.produce(topic, [event(key="again")])  # closes the segment before
+        offsets = [record.offset for record in case.broker.read(topic)]
+        return offsets[-1] - offsets[0] + 1 > len(offsets) + 10
 
     wait.until(holes, "the cleaner to make holes", 60, every=0.3)
-    left = case.broker.read(topic)
-    assert left[-1].offset - left[0].offset + 1 > len(left), "there are holes between the records"
     host = bench.start(case)
     case.wait_drained()
     ids = {one.id for one in case.broker.read(topic)}
