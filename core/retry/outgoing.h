@@ -16,6 +16,7 @@ struct outgoing {
 	void *opaque;
 	enum route route;
 	bool has_error_header; /* the last header is x-error */
+	bool alone;            /* sent with no other: it was, or was beside, a record that is too large */
 	struct kafka_record record;
 	struct arena arena; /* holds all that record points to */
 };

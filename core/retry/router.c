@@ -17,15 +17,20 @@
 #define MESSAGE_MIN_BYTES (INT64_C(16) << 20) /* the source's limit is on compressed batches */
 #define TOPIC_NAME_BYTES 250
 
+struct queue { /* records that wait for another try, in order of due_ms */
+	struct outgoing *first, **tail;
+};
+
 struct router {
 	struct router_options options; /* without the properties */
 	struct kafka_producer *producer;
 	char (*retry_topics)[TOPIC_NAME_BYTES]; /* one per delay; none unless retry.mode is topics */
 	size_t tier_count;
 	_Atomic size_t pending;
-	bool closing;                             /* what fails now was not tried [poll] */
-	pthread_mutex_t lock;                     /* of the kept records */
-	struct outgoing *kept_first, **kept_tail; /* in order of due_ms */
+	bool closing;           /* what fails now was not tried [poll] */
+	struct outgoing *alone; /* of kept_alone, in flight [poll] */
+	pthread_mutex_t lock;   /* of the queues */
+	struct queue kept, kept_alone;
 };
 
 void router_retry_topic(const struct config_pipeline *pipeline, size_t tier, char *out, size_t size)
@@ -44,22 +49,26 @@ void router_retry_topic(const struct config_pipeline *pipeline, size_t tier, cha
 
 static void keep(struct router *router, struct outgoing *outgoing)
 {
+	struct queue *queue = outgoing->alone ? &router->kept_alone : &router->kept;
 	outgoing->due_ms = clock_monotonic_ms() + TRY_INTERVAL_MS;
 	outgoing->next = NULL;
 	PTHREAD_OK(pthread_mutex_lock(&router->lock));
-	*router->kept_tail = outgoing;
-	router->kept_tail = &outgoing->next;
+	*queue->tail = outgoing;
+	queue->tail = &outgoing->next;
 	PTHREAD_OK(pthread_mutex_unlock(&router->lock));
 }
 
-/* A record that is too large goes again without the text for people; what then still doesn't fit waits for somebody who
- * raises the topic's max.message.bytes. */
+/* The broker refuses a whole batch for one record in it that is too large: each of them goes again alone.  What is then
+ * still too large goes without the text for people; if that doesn't help, it waits for somebody who raises
+ * max.message.bytes. */
 static void failed(struct router *router, struct outgoing *outgoing, const struct error *error)
 {
 	if (!router->closing)
 		router->options.on_trouble(router->options.self, outgoing->opaque, error);
-	if (error->code == ERROR_LIMIT)
+	if (error->code == ERROR_LIMIT && outgoing->alone)
 		(void)outgoing_drop_error_header(outgoing);
+	if (error->code == ERROR_LIMIT)
+		outgoing->alone = true;
 	keep(router, outgoing);
 }
 
@@ -74,6 +83,8 @@ static void delivered(void *self, void *opaque, bool ok, const struct error *err
 {
 	struct router *router = self;
 	struct outgoing *outgoing = opaque;
+	if (outgoing == router->alone)
+		router->alone = NULL;
 	if (!ok) {
 		failed(router, outgoing, error);
 		return;
@@ -142,7 +153,8 @@ struct router *router_create(const struct router_options *options, struct error 
 	router->options = *options;
 	router->options.properties = NULL;
 	router->options.property_count = 0;
-	router->kept_tail = &router->kept_first;
+	router->kept.tail = &router->kept.first;
+	router->kept_alone.tail = &router->kept_alone.first;
 	PTHREAD_OK(pthread_mutex_init(&router->lock, NULL));
 	name_retry_topics(router);
 	struct kafka_producer_options producer = {
@@ -180,40 +192,64 @@ void router_send(struct router *router, const struct event *event, enum route ro
 	try_send(router, outgoing);
 }
 
-/* Takes out those whose time has come, as a list. */
-static struct outgoing *take_due(struct router *router)
+/* Takes out those whose time has come, at most max of them, as a list. */
+static struct outgoing *take_due(struct router *router, struct queue *queue, size_t max)
 {
 	int64_t now_ms = clock_monotonic_ms();
 	PTHREAD_OK(pthread_mutex_lock(&router->lock));
-	struct outgoing *due = router->kept_first, **end = &router->kept_first;
-	while (*end && (*end)->due_ms <= now_ms)
+	struct outgoing *due = queue->first, **end = &queue->first;
+	for (; max > 0 && *end && (*end)->due_ms <= now_ms; max--)
 		end = &(*end)->next;
-	if (end == &router->kept_first) {
+	if (end == &queue->first) {
 		due = NULL;
 	} else {
-		router->kept_first = *end;
+		queue->first = *end;
 		*end = NULL;
-		if (!router->kept_first)
-			router->kept_tail = &router->kept_first;
+		if (!queue->first)
+			queue->tail = &queue->first;
 	}
 	PTHREAD_OK(pthread_mutex_unlock(&router->lock));
 	return due;
 }
 
+static void try_alone(struct router *router)
+{
+	if (router->alone)
+		return;
+	struct outgoing *outgoing = take_due(router, &router->kept_alone, 1);
+	if (!outgoing)
+		return;
+	struct error error;
+	if (kafka_producer_send(router->producer, &outgoing->record, outgoing, &error))
+		router->alone = outgoing;
+	else
+		failed(router, outgoing, &error);
+}
+
 void router_poll(struct router *router, int timeout_ms)
 {
 	kafka_producer_poll(router->producer, timeout_ms);
-	struct outgoing *due = take_due(router);
+	struct outgoing *due = take_due(router, &router->kept, SIZE_MAX);
 	while (due) {
 		struct outgoing *outgoing = due;
 		due = due->next;
 		try_send(router, outgoing);
 	}
+	try_alone(router);
 }
 
 size_t router_pending(struct router *router)
 {
 	return atomic_load(&router->pending);
+}
+
+static void destroy_all(struct outgoing *outgoing)
+{
+	while (outgoing) {
+		struct outgoing *next = outgoing->next;
+		outgoing_destroy(outgoing);
+		outgoing = next;
+	}
 }
 
 void router_destroy(struct router *router, int timeout_ms)
@@ -225,10 +261,7 @@ void router_destroy(struct router *router, int timeout_ms)
 		router_poll(router, left_ms < 100 ? (int)left_ms : 100);
 	router->closing = true;
 	kafka_producer_destroy(router->producer, 0); /* what is in flight is reported and kept */
-	while (router->kept_first) {
-		struct outgoing *outgoing = router->kept_first;
-		router->kept_first = outgoing->next;
-		outgoing_destroy(outgoing);
-	}
+	destroy_all(router->kept.first);
+	destroy_all(router->kept_alone.first);
 	router_free(router);
 }

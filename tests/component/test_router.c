@@ -353,7 +353,7 @@ START_TEST(a_topic_that_is_too_small_for_the_error_text_gets_the_record_without)
 	struct event event = open_event(&fixture, &original);
 	router_send(fixture.router, &event, ROUTE_DEAD, "malformed", bytes_from_string(text), NULL);
 	poll_until_finished(&fixture, 1);
-	ck_assert_int_eq(fixture.troubles, 1);
+	ck_assert_int_eq(fixture.troubles, 2); /* in company, alone */
 	ck_assert_int_eq(fixture.trouble.code, ERROR_LIMIT);
 	rd_kafka_message_t *message = read_only_record(&fixture, fixture.pipeline.dlq_topic);
 	kafka_record_from_message(message, &fixture.arena, &record);
@@ -361,6 +361,34 @@ START_TEST(a_topic_that_is_too_small_for_the_error_text_gets_the_record_without)
 	check_origin(&record, &fixture);
 	ck_assert_uint_eq(count_headers(&record, HEADER_ERROR), 0);
 	message_release(message);
+	fixture_done(&fixture);
+}
+END_TEST
+
+START_TEST(a_record_that_is_too_large_holds_back_only_itself) /* Y24 */
+{
+	enum { SMALL = 20 };
+	static const char *const settings[] = {"max.message.bytes", "12000", NULL};
+	static char large[20000];
+	struct fixture fixture;
+	fixture_init(&fixture, broker_property());
+	topic_create(fixture.broker, fixture.source, 1, NULL);
+	topic_create(fixture.broker, fixture.pipeline.dlq_topic, 1, settings);
+	fixture_open(&fixture);
+	memset(large, 'x', sizeof(large) - 1);
+	struct kafka_record original = original_record(&fixture);
+	struct event event = open_event(&fixture, &original);
+	original.value = bytes_from_string(large);
+	struct event oversize = open_event(&fixture, &original);
+	for (intptr_t i = 0; i < SMALL; i++) {
+		router_send(fixture.router, &event, ROUTE_DEAD, "rejected", BYTES_LITERAL("no"), (void *)i);
+		if (i == SMALL / 2)
+			router_send(fixture.router, &oversize, ROUTE_DEAD, "rejected", BYTES_LITERAL("no"), (void *)31);
+	}
+	poll_until_finished(&fixture, SMALL);
+	ck_assert_int_eq(fixture.finished_of[31], 0);
+	ck_assert_uint_eq(router_pending(fixture.router), 1);
+	ck_assert_int_eq(topic_record_count(fixture.broker, fixture.pipeline.dlq_topic, 1), SMALL);
 	fixture_done(&fixture);
 }
 END_TEST
@@ -464,6 +492,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tests, topics_have_the_names_of_their_delays_and_the_partitions_of_the_source);
 	tcase_add_test(tests, a_compacted_dead_letter_topic_is_refused);
 	tcase_add_test(tests, a_topic_that_is_too_small_for_the_error_text_gets_the_record_without);
+	tcase_add_test(tests, a_record_that_is_too_large_holds_back_only_itself);
 	tcase_add_test(tests, what_the_broker_refuses_is_tried_again_once_a_second_until_it_is_written);
 	tcase_add_test(tests, a_producer_that_failed_for_good_does_not_stop_the_router);
 	tcase_add_test(tests, destroying_gives_up_what_is_not_written_and_says_nothing_of_it);
