@@ -48,6 +48,7 @@ struct entry {        /* one record of the batch */
 enum batch_failure {
 	BATCH_FINE,
 	BATCH_AGAIN,     /* dead-lock, lock time-out: the same records in smaller batches */
+	BATCH_BUSY,      /* alone, and a copy of its id is in an open transaction: others first */
 	BATCH_CATALOGUE, /* a day of the dedup table is missing: read the catalogue, then again */
 	BATCH_UNDECIDED, /* a declared statement that never worked fails: wait, then again */
 	BATCH_HOST,      /* a statement of the host's failed: wait, alarm, then again */

@@ -13,7 +13,8 @@
 #include "core/pipeline/batch.h"
 
 static const struct pg_statement begin = {.sql = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"};
-/* A copy of an id in somebody's open transaction holds back only itself: the batch is halved on 55P03. */
+/* A copy of an id in somebody's open transaction holds back only itself: on 55P03 the batch is halved, and the copy
+ * that is alone in the end waits in its lane. */
 static const struct pg_statement wait_shortly = {.sql = "SET LOCAL lock_timeout = '250ms'"};
 static const struct pg_statement wait_as_before = {.sql = "SET LOCAL lock_timeout TO DEFAULT"};
 static const struct pg_statement transaction_id = {.sql = "SELECT pg_current_xact_id()::text"};
@@ -52,16 +53,13 @@ bool batch_queue_release(struct batch *batch, const struct claim_group *group)
 static bool claim_send(struct batch *batch)
 {
 	struct error error;
-	bool is_shared = batch->count > 1;
 	batch->begun_ms = clock_monotonic_ms();
-	if (!pg_queue(batch->pg, &begin, NULL, &error) ||
-	    (is_shared && !pg_queue(batch->pg, &wait_shortly, NULL, &error)))
+	if (!pg_queue(batch->pg, &begin, NULL, &error) || !pg_queue(batch->pg, &wait_shortly, NULL, &error))
 		return batch_fail_host(batch, &error);
 	for (size_t i = 0; i < batch->claim_count; i++)
 		if (!claim_queue(batch, &batch->claims[i].table->claim, &batch->claims[i], true))
 			return false;
-	if ((is_shared && !pg_queue(batch->pg, &wait_as_before, NULL, &error)) ||
-	    !pg_queue(batch->pg, &transaction_id, NULL, &error))
+	if (!pg_queue(batch->pg, &wait_as_before, NULL, &error) || !pg_queue(batch->pg, &transaction_id, NULL, &error))
 		return batch_fail_host(batch, &error);
 	return batch_sync(batch);
 }
@@ -100,20 +98,24 @@ static void claim_take(const struct claim_group *group, const PGresult *result)
 	}
 }
 
-/* 42P01: another host forgot that day just now; the catalogue has to be read again. */
+/* 42P01: another host forgot that day just now; the catalogue has to be read again.  55P03: a copy that is not through.
+ */
 static bool claim_failed(struct batch *batch, const PGresult *result)
 {
 	struct error error;
 	pg_result_error(result, "claiming ids", &error);
 	if (strcmp(error.sqlstate, "42P01") == 0)
 		return batch_fail(batch, BATCH_CATALOGUE, &error);
+	if (batch->count == 1 && strcmp(error.sqlstate, "55P03") == 0)
+		return batch_fail(batch, BATCH_BUSY, &error);
 	return batch_fail_host(batch, &error);
 }
 
 /* Answers in the order of claim_send. */
 static bool claim_read(struct batch *batch)
 {
-	size_t skip = batch->count > 1 ? 2 : 1, at = 0;
+	enum { SKIP = 2 }; /* BEGIN, SET LOCAL */
+	size_t at = 0;
 	for (PGresult *result;; at++, PQclear(result)) {
 		if (!batch_next(batch, &result))
 			return false;
@@ -123,8 +125,8 @@ static bool claim_read(struct batch *batch)
 			continue;
 		if (PQresultStatus(result) == PGRES_FATAL_ERROR)
 			claim_failed(batch, result);
-		else if (at >= skip && at < skip + batch->claim_count)
-			claim_take(&batch->claims[at - skip], result);
+		else if (at >= SKIP && at < SKIP + batch->claim_count)
+			claim_take(&batch->claims[at - SKIP], result);
 		else if (PQresultStatus(result) == PGRES_TUPLES_OK)
 			snprintf(batch->transaction_id, sizeof(batch->transaction_id), "%s", PQgetvalue(result, 0, 0));
 	}

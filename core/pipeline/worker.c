@@ -11,6 +11,7 @@
 #include "core/pipeline/settle.h"
 #include "core/pipeline/tracker.h"
 
+#define COPY_HOLD_MS 250  /* how long a copy of an id in an open transaction is left alone */
 #define REDO_ALONE_MAX 10 /* dead-locks of one event alone before it counts as an attempt */
 
 struct worker {
@@ -199,8 +200,16 @@ static void worker_recover(struct worker *worker, struct record *const *records,
 		worker_stolen(worker);
 		break;
 	case BATCH_FINE:
+	case BATCH_BUSY:
 		break;
 	}
+}
+
+/* Its lane waits a moment, this worker does not: what else it holds goes first. */
+static void worker_put_aside(struct worker *worker, struct record *record)
+{
+	worker_clean_up(worker);
+	worker->back[worker->back_count++] = (struct lanes_return){record, COPY_HOLD_MS};
 }
 
 /* ---- the loop ---- */
@@ -229,9 +238,13 @@ static size_t worker_run_batch(struct worker *worker, size_t count)
 		is_fine = true;
 	}
 	if (!is_fine) {
-		worker_recover(worker, worker->work, size);
+		bool is_busy = worker->batch.failure == BATCH_BUSY;
+		if (is_busy)
+			worker_put_aside(worker, worker->work[0]);
+		else
+			worker_recover(worker, worker->work, size);
 		worker_isolate(worker);
-		return 0;
+		return is_busy;
 	}
 	worker_grow(worker, worker_begun(&worker->batch), clock_monotonic_us() - started_us);
 	settle_batch(&worker->batch, &settlement);
