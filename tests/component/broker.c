@@ -1,4 +1,5 @@
 #include "tests/component/broker.h"
+#include "core/base/clock.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,14 +125,37 @@ void message_release(rd_kafka_message_t *message)
 	reader = NULL;
 }
 
+/* Right after a topic was made its leader may not know yet that it is. */
+static int64_t partition_record_count(rd_kafka_t *client, const char *topic, int32_t partition)
+{
+	int64_t low, high, deadline_ms = clock_monotonic_ms() + TIMEOUT_MS;
+	rd_kafka_resp_err_t code;
+	while ((code = rd_kafka_query_watermark_offsets(client, topic, partition, &low, &high, TIMEOUT_MS)))
+		ck_assert_msg(clock_monotonic_ms() < deadline_ms, "topic %s: %s", topic, rd_kafka_err2str(code));
+	return high - low;
+}
+
 int64_t topic_record_count(struct kafka_property bootstrap, const char *topic, int partitions)
 {
 	rd_kafka_t *client = client_create(RD_KAFKA_CONSUMER, &bootstrap, 1);
-	int64_t sum = 0, low, high;
-	for (int i = 0; i < partitions; i++) {
-		ck_assert_int_eq(rd_kafka_query_watermark_offsets(client, topic, i, &low, &high, TIMEOUT_MS), 0);
-		sum += high - low;
-	}
+	int64_t sum = 0;
+	for (int32_t i = 0; i < partitions; i++)
+		sum += partition_record_count(client, topic, i);
 	rd_kafka_destroy(client);
 	return sum;
+}
+
+rd_kafka_message_t *only_message_read(struct kafka_property bootstrap, const char *topic, int partitions)
+{
+	rd_kafka_t *client = client_create(RD_KAFKA_CONSUMER, &bootstrap, 1);
+	int32_t found = -1;
+	for (int32_t i = 0; i < partitions; i++) {
+		int64_t count = partition_record_count(client, topic, i);
+		ck_assert_int_le(count, found < 0 ? 1 : 0);
+		if (count == 1)
+			found = i;
+	}
+	rd_kafka_destroy(client);
+	ck_assert_msg(found >= 0, "topic %s is empty", topic);
+	return message_read(bootstrap, topic, found, 0);
 }

@@ -30,6 +30,8 @@ void topic_create(struct kafka_property bootstrap, const char *topic, int partit
 void records_produce(struct kafka_property bootstrap, const char *topic, int32_t partition, int count);
 /* Reads the record at that offset; NULL after 20 s.  The caller destroys it with message_release. */
 rd_kafka_message_t *message_read(struct kafka_property bootstrap, const char *topic, int32_t partition, int64_t offset);
+/* Reads the only record of a topic, whichever partition it went to. */
+rd_kafka_message_t *only_message_read(struct kafka_property bootstrap, const char *topic, int partitions);
 void message_release(rd_kafka_message_t *message);
 /* Records in all partitions of a topic (high minus low watermarks). */
 int64_t topic_record_count(struct kafka_property bootstrap, const char *topic, int partitions);

@@ -119,26 +119,6 @@ static void poll_until_finished(struct fixture *fixture, int count)
 	ck_assert_int_eq(fixture->finished, count);
 }
 
-/* Which partition a record of this key went to is the partitioner's affair: the one that has a record. */
-static rd_kafka_message_t *read_only_record(struct fixture *fixture, const char *topic)
-{
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	char text[256];
-	ck_assert_int_eq(rd_kafka_conf_set(conf, fixture->broker.name, fixture->broker.value, text, sizeof(text)), 0);
-	rd_kafka_t *client = rd_kafka_new(RD_KAFKA_CONSUMER, conf, text, sizeof(text));
-	int32_t partition = -1;
-	for (int32_t i = 0; i < PARTITIONS; i++) {
-		int64_t low, high;
-		ck_assert_int_eq(rd_kafka_query_watermark_offsets(client, topic, i, &low, &high, WAIT_MS), 0);
-		ck_assert_int_le(high, 1);
-		if (high == 1)
-			partition = i;
-	}
-	rd_kafka_destroy(client);
-	ck_assert_msg(partition >= 0, "topic %s is empty", topic);
-	return message_read(fixture->broker, topic, partition, 0);
-}
-
 static size_t count_headers(const struct kafka_record *record, const char *name)
 {
 	size_t count = 0;
@@ -252,7 +232,7 @@ START_TEST(our_headers_are_there_once_after_five_tiers_and_the_originals_untouch
 			router_retry_topic(&fixture.pipeline, attempt - 1, topic, sizeof(topic));
 		else
 			snprintf(topic, sizeof(topic), "%s", fixture.pipeline.dlq_topic);
-		message = read_only_record(&fixture, topic);
+		message = only_message_read(fixture.broker, topic, PARTITIONS);
 		kafka_record_from_message(message, &fixture.arena, &record);
 		check_originals(&record, &original);
 		check_origin(&record, &fixture);
@@ -289,7 +269,7 @@ START_TEST(null_and_empty_go_through_unchanged) /* P3 */
 	struct event event = open_event(&fixture, &original);
 	router_send(fixture.router, &event, ROUTE_DEAD, "malformed", BYTES_NONE, NULL);
 	poll_until_finished(&fixture, 1);
-	rd_kafka_message_t *message = read_only_record(&fixture, fixture.pipeline.dlq_topic);
+	rd_kafka_message_t *message = only_message_read(fixture.broker, fixture.pipeline.dlq_topic, PARTITIONS);
 	kafka_record_from_message(message, &fixture.arena, &record);
 	check_originals(&record, &original);
 	ck_assert_uint_eq(count_headers(&record, HEADER_ERROR), 0);
@@ -355,7 +335,7 @@ START_TEST(a_topic_that_is_too_small_for_the_error_text_gets_the_record_without)
 	poll_until_finished(&fixture, 1);
 	ck_assert_int_eq(fixture.troubles, 2); /* in company, alone */
 	ck_assert_int_eq(fixture.trouble.code, ERROR_LIMIT);
-	rd_kafka_message_t *message = read_only_record(&fixture, fixture.pipeline.dlq_topic);
+	rd_kafka_message_t *message = only_message_read(fixture.broker, fixture.pipeline.dlq_topic, PARTITIONS);
 	kafka_record_from_message(message, &fixture.arena, &record);
 	check_originals(&record, &original);
 	check_origin(&record, &fixture);
