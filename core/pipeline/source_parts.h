@@ -83,6 +83,7 @@ struct source {
 	enum source_commit_state commit_state;
 	struct source_commit *commits; /* of the commit under way */
 	size_t commit_count;
+	size_t total_bytes;   /* of the records held, kept while a poll's messages are pushed */
 	int64_t rejoining_ms; /* since when a part of the assignment is given up and the group not joined anew, 0: it is
 	                       */
 	int64_t next_commit_ms;
@@ -104,6 +105,9 @@ void source_push(struct source *source, size_t message_count);
 /* source_pause.c: pauses what is too full, too far ahead or not due, resumes what is not any more. */
 void source_pause_step(struct source *source);
 /* How many records may come at once without going far over queue.max_bytes. */
+size_t source_total_bytes(const struct source *source);
+/* May the partition hold that much more?  One poll can bring far more than the average says. */
+bool source_has_room(const struct source *source, const struct source_partition *partition, size_t bytes);
 size_t source_poll_room(const struct source *source);
 
 /* source_offsets.c: about once a second one commit. */

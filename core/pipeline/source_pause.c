@@ -12,7 +12,7 @@ static bool is_full(const struct source_partition *partition, const struct confi
 	return (int64_t)load.unfinished > limits->depth / part || (int64_t)load.ahead > limits->max_ahead / part;
 }
 
-static size_t total_bytes(const struct source *source)
+size_t source_total_bytes(const struct source *source)
 {
 	size_t total = 0;
 	for (size_t i = 0; i < source->count; i++)
@@ -44,6 +44,13 @@ static bool holds_too_many_bytes(const struct source *source, const struct sourc
 	if (partition->wanted & PAUSE_BYTES)
 		return total > threshold / 2 && bytes > share / 2;
 	return total > threshold && bytes > share;
+}
+
+bool source_has_room(const struct source *source, const struct source_partition *partition, size_t bytes)
+{
+	size_t threshold = bytes_threshold(source);
+	return source->total_bytes + bytes <= threshold ||
+	       partition_record_bytes(partition->tracker) + bytes <= threshold / source->count;
 }
 
 static bool is_not_due(const struct source_partition *partition, int64_t now_ms)
@@ -86,7 +93,7 @@ static void tell(struct source *source, struct source_partition *partition)
 void source_pause_step(struct source *source)
 {
 	bool all = source->leaving || atomic_load_explicit(&source->paused, memory_order_relaxed);
-	size_t total = total_bytes(source);
+	size_t total = source_total_bytes(source);
 	source->next_due_ms = 0;
 	for (size_t i = 0; i < source->count; i++) {
 		struct source_partition *partition = &source->partitions[i];

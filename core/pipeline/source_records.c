@@ -66,11 +66,15 @@ static void discard(struct source_partition *partition, rd_kafka_message_t *mess
 	rd_kafka_message_destroy(message);
 }
 
-/* False: paused, or paused now because this record is not due yet. */
-static bool may_push(struct source_partition *partition, const rd_kafka_message_t *message)
+/* False: paused, or paused now because it holds enough or this record is not due yet. */
+static bool may_push(const struct source *source, struct source_partition *partition, const rd_kafka_message_t *message)
 {
 	if (partition->wanted)
 		return false;
+	if (!source_has_room(source, partition, message->len + message->key_len)) {
+		partition->wanted |= PAUSE_BYTES;
+		return false;
+	}
 	if (!partition->is_retry)
 		return true;
 	int64_t due_ms = due_ms_of(message);
@@ -89,6 +93,7 @@ static void make_record(struct source *source, struct source_partition *partitio
 	partition->next_offset = message->offset + 1;
 	struct record *record = record_create(message, partition->tracker);
 	record_begin(record, now_ms);
+	source->total_bytes += record->bytes;
 	source->average_bytes = (15 * source->average_bytes + record->bytes) / 16;
 	source->items[source->item_count++] = (struct lanes_item){record, ordering_key(source, message)};
 }
@@ -97,13 +102,14 @@ void source_push(struct source *source, size_t message_count)
 {
 	int64_t now_ms = clock_monotonic_ms();
 	source->item_count = 0;
+	source->total_bytes = source_total_bytes(source);
 	for (size_t i = 0; i < message_count; i++) {
 		rd_kafka_message_t *message = source->messages[i];
 		struct source_partition *partition =
 		        source_find(source, rd_kafka_topic_name(message->rkt), message->partition);
 		if (!partition)
 			rd_kafka_message_destroy(message); /* its next owner reads it */
-		else if (may_push(partition, message))
+		else if (may_push(source, partition, message))
 			make_record(source, partition, message, now_ms);
 		else
 			discard(partition, message);
