@@ -56,12 +56,11 @@ void mock_destroy(struct mock *mock)
 
 const char *unique_name(const char *prefix)
 {
+	static char names[64][200];
 	static int number;
-	char text[200];
-	snprintf(text, sizeof(text), "%s-%d-%d", prefix, (int)getpid(), number++);
-	char *name = strdup(text);
-	ck_assert_ptr_nonnull(name);
-	return name;
+	ck_assert_int_lt(number, 64);
+	snprintf(names[number], sizeof(names[number]), "%s-%d-%d", prefix, (int)getpid(), number);
+	return names[number++];
 }
 
 void topic_create(struct kafka_property bootstrap, const char *topic, int partitions, const char *const *settings)

@@ -18,6 +18,8 @@ static const char *const delay_names[TIERS] = {"500ms", "5s", "1m", "90m", "1d"}
 struct fixture {
 	struct config_pipeline pipeline;
 	const char *source;
+	char dlq[250];
+	int64_t delays_ms[TIERS];
 	struct kafka_property broker;
 	struct router *router;
 	int finished, troubles, finished_of[32];
@@ -45,18 +47,17 @@ static void on_trouble(void *self, void *opaque, const struct error *error)
 
 static void fixture_init(struct fixture *fixture, struct kafka_property broker)
 {
-	char dlq[250];
 	*fixture = (struct fixture){.source = unique_name("source"), .broker = broker};
-	fixture->pipeline.name = unique_name("group");
-	snprintf(dlq, sizeof(dlq), "%s.dlq", fixture->pipeline.name);
-	fixture->pipeline.dlq_topic = strdup(dlq);
-	fixture->pipeline.topics.items = calloc(1, sizeof(char *));
-	fixture->pipeline.topics.items[0] = fixture->source;
-	fixture->pipeline.topics.count = 1;
-	fixture->pipeline.retry.mode = CONFIG_RETRY_TOPICS;
-	fixture->pipeline.retry.delays.ms = calloc(TIERS, sizeof(int64_t));
-	memcpy(fixture->pipeline.retry.delays.ms, delays_ms, sizeof(delays_ms));
-	fixture->pipeline.retry.delays.count = TIERS;
+	struct config_pipeline *pipeline = &fixture->pipeline;
+	pipeline->name = unique_name("group");
+	snprintf(fixture->dlq, sizeof(fixture->dlq), "%s.dlq", pipeline->name);
+	pipeline->dlq_topic = fixture->dlq;
+	pipeline->topics.items = &fixture->source;
+	pipeline->topics.count = 1;
+	pipeline->retry.mode = CONFIG_RETRY_TOPICS;
+	memcpy(fixture->delays_ms, delays_ms, sizeof(delays_ms));
+	pipeline->retry.delays.ms = fixture->delays_ms;
+	pipeline->retry.delays.count = TIERS;
 	arena_init(&fixture->arena, 65536);
 }
 
@@ -458,6 +459,7 @@ START_TEST(an_error_text_is_cut_between_characters)
 	ck_assert_ptr_null(kafka_record_header(&outgoing->record, HEADER_ERROR));
 	ck_assert(!outgoing_drop_error_header(outgoing));
 	outgoing_destroy(outgoing);
+	arena_done(&fixture.arena);
 }
 END_TEST
 
