@@ -4,5 +4,5 @@
 tests/dev/deps.sh
 tests/dev/build.sh
 make -C "$build" --no-print-directory check TESTS= >/dev/null
-cd "$build"
+cd "$build" || exit
 exec "$root/tests/abi/run.sh"
