@@ -3,6 +3,7 @@ libidemcore_a_SOURCES += \
 	core/db/array.c core/db/array.h \
 	core/db/dedup.c core/db/dedup.h core/db/dedup_store.h \
 	core/db/dedup_catalogue.c core/db/dedup_tend.c \
+	core/db/dedup_claim.c core/db/dedup_claim.h \
 	core/db/dedup_print.c core/db/dedup_print.h \
 	core/db/migrations.h \
 	core/db/pg.c core/db/pg.h \

@@ -5,6 +5,7 @@ libidemcore_a_SOURCES += \
 	core/kafka/client.c core/kafka/client.h \
 	core/kafka/consumer.c core/kafka/consumer.h \
 	core/kafka/producer.c core/kafka/producer.h \
+	core/kafka/reader.c core/kafka/reader.h \
 	core/kafka/rebalance.c core/kafka/rebalance.h \
 	core/kafka/record.c core/kafka/record.h
 EXTRA_DIST += core/kafka/README.md

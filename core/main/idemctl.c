@@ -1,9 +1,35 @@
 /* idemctl: the operator's tool.  This file is its arguments; every command is a function of its own. */
 #include "core/main/idemctl.h"
+#include "core/base/assert.h"
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { /* of options without a letter */
+       OPTION_JSON = 256,
+       OPTION_VERSION,
+       OPTION_CONNINFO,
+       OPTION_ROLE,
+       OPTION_PIPELINE,
+       OPTION_ID,
+       OPTION_REASON,
+       OPTION_SINCE,
+       OPTION_UNTIL,
+       OPTION_ORIGIN,
+       OPTION_AT,
+       OPTION_LIMIT,
+       OPTION_OPEN,
+       OPTION_RAW,
+       OPTION_ALL,
+       OPTION_DRY_RUN,
+       OPTION_RATE
+};
+#define BIT(option) (1u << ((option)-OPTION_JSON))
+#define TAKES_FILTER                                                                                                   \
+	(BIT(OPTION_PIPELINE) | BIT(OPTION_ID) | BIT(OPTION_REASON) | BIT(OPTION_SINCE) | BIT(OPTION_UNTIL) |          \
+	 BIT(OPTION_ORIGIN) | BIT(OPTION_AT))
+#define TAKES_ACTION (TAKES_FILTER | BIT(OPTION_LIMIT) | BIT(OPTION_ALL) | BIT(OPTION_DRY_RUN))
 
 enum needs { NEEDS_NOTHING, NEEDS_DATABASE, NEEDS_ADMIN, NEEDS_ALL };
 
@@ -11,31 +37,43 @@ struct command {
 	const char *noun, *verb; /* verb NULL: the noun alone */
 	const char *arguments;   /* for people */
 	size_t min_words, max_words;
+	unsigned takes;   /* options beside those that go with all */
 	enum needs needs; /* of the configuration */
 	int (*run)(const struct ctl *ctl);
 	const char *help;
 };
 
 static const struct command commands[] = {
-        {"status", NULL, "", 0, 0, NEEDS_ADMIN, ctl_status, "what the running host does: pipelines, counters, lag"},
-        {"lag", NULL, "", 0, 0, NEEDS_ADMIN, ctl_lag, "records behind, by pipeline, topic and partition"},
-        {"schema", "apply", "[--role NAME]", 0, 0, NEEDS_DATABASE, ctl_schema_apply,
+        {"status", NULL, "", 0, 0, 0, NEEDS_ADMIN, ctl_status, "what the running host does: pipelines, counters, lag"},
+        {"lag", NULL, "", 0, 0, 0, NEEDS_ADMIN, ctl_lag, "records behind, by pipeline, topic and partition"},
+        {"dlq", "list", "", 0, 0, TAKES_FILTER | BIT(OPTION_LIMIT) | BIT(OPTION_OPEN) | BIT(OPTION_CONNINFO), NEEDS_ALL,
+         ctl_dlq_list, "the dead letters, each event once; claimed: it was processed or discarded meanwhile"},
+        {"dlq", "show", "", 0, 0, TAKES_FILTER | BIT(OPTION_RAW) | BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dlq_show,
+         "one dead letter: why, headers, key and payload"},
+        {"dlq", "replay", "", 0, 0, TAKES_ACTION | BIT(OPTION_RATE), NEEDS_ALL, ctl_dlq_replay,
+         "send dead letters to their own group again; harmless if repeated"},
+        {"dlq", "discard", "", 0, 0, TAKES_ACTION | BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dlq_discard,
+         "claim the ids of dead letters, so that no later copy is applied"},
+        {"schema", "apply", "", 0, 0, BIT(OPTION_CONNINFO) | BIT(OPTION_ROLE), NEEDS_DATABASE, ctl_schema_apply,
          "apply the missing migrations, grant the host's role what it needs"},
-        {"schema", "status", "", 0, 0, NEEDS_DATABASE, ctl_schema_status,
+        {"schema", "status", "", 0, 0, BIT(OPTION_CONNINFO), NEEDS_DATABASE, ctl_schema_status,
          "the migrations; exit status 1 when one is missing"},
-        {"dedup", "status", "[PIPELINE]", 0, 1, NEEDS_DATABASE, ctl_dedup_status,
+        {"dedup", "status", "[PIPELINE]", 0, 1, BIT(OPTION_CONNINFO), NEEDS_DATABASE, ctl_dedup_status,
          "what each group remembers, with sizes"},
-        {"dedup", "expire", "[PIPELINE]", 0, 1, NEEDS_ALL, ctl_dedup_expire,
+        {"dedup", "expire", "[PIPELINE]", 0, 1, BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dedup_expire,
          "forget now what is past its retention, as the host does by itself"},
-        {"plugin", "inspect", "FILE", 1, 1, NEEDS_NOTHING, ctl_plugin_inspect,
+        {"dedup", "release", "PIPELINE ID", 2, 2, BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dedup_release,
+         "let an event that died as id_too_old be applied, once; then replay it"},
+        {"plugin", "inspect", "FILE", 1, 1, 0, NEEDS_NOTHING, ctl_plugin_inspect,
          "what a plugin says of itself; runs none of its code"},
-        {"plugin", "check", "FILE", 1, 1, NEEDS_NOTHING, ctl_plugin_check,
+        {"plugin", "check", "FILE", 1, 1, 0, NEEDS_NOTHING, ctl_plugin_check,
          "that, and loads and creates it in a process of its own"},
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(*commands))
 
 struct arguments {
 	const char *config_path;
+	unsigned given; /* options, by their bit */
 	struct ctl ctl;
 };
 
@@ -54,9 +92,22 @@ static void print_help(FILE *out)
 	fputs("\noptions:\n"
 	      "  -c, --config FILE    idemd's configuration\n"
 	      "      --json           print JSON\n"
-	      "      --conninfo TEXT  schema, dedup: connect with this instead of database.conninfo, e.g. as the\n"
+	      "      --conninfo TEXT  schema, dedup, dlq: connect with this instead of database.conninfo, e.g. as the\n"
 	      "                       owner of the schema; a password in it shows in ps: use PGPASSFILE\n"
 	      "      --role NAME      schema apply: the role idemd connects as, which is granted what it needs\n"
+	      "      --pipeline NAME  dlq: whose dead letters\n"
+	      "      --id ID          dlq: the event with this id or business key; may be repeated\n"
+	      "      --reason REASON  dlq: what died of it\n"
+	      "      --origin PLACE   dlq: what came from TOPIC, TOPIC/PARTITION or TOPIC/PARTITION/OFFSET\n"
+	      "      --at PLACE       dlq: the dead letter at PARTITION/OFFSET of the dead letter topic\n"
+	      "      --since TIME     dlq: what died then or later: 2h (ago), 2026-12-01, 2026-12-01T10:00:00 (UTC)\n"
+	      "      --until TIME     dlq: what died before\n"
+	      "      --limit N        dlq: at most so many; list stops at 100, 0 is all\n"
+	      "      --open           dlq list: only those that are not claimed\n"
+	      "      --raw            dlq show: the payload's bytes and nothing else\n"
+	      "      --all            dlq replay, discard: all of them\n"
+	      "      --dry-run        dlq replay, discard: say what would be done, change nothing\n"
+	      "      --rate N         dlq replay: at most N a second\n"
 	      "      --version        print the version\n"
 	      "  -h, --help           print this\n"
 	      "\n"
@@ -64,7 +115,7 @@ static void print_help(FILE *out)
 	      "   0  done, or yes\n"
 	      "   1  it failed, or the answer is no (stderr says why)\n"
 	      "  64  wrong arguments\n"
-	      "  69  PostgreSQL or idemd's admin port could not be reached\n"
+	      "  69  PostgreSQL, Kafka or idemd's admin port could not be reached\n"
 	      "  78  the configuration is wrong\n",
 	      out);
 }
@@ -84,23 +135,30 @@ int ctl_fail(const struct error *error)
 	case ERROR_IO:
 	case ERROR_TIMEOUT:
 		return CTL_SERVICE_MISSING;
+	case ERROR_KAFKA:
+		return error->retriable ? CTL_SERVICE_MISSING : CTL_NO;
 	default:
 		return CTL_NO;
 	}
 }
 
-int ctl_with_database(const struct ctl *ctl, int (*run)(const struct ctl *ctl, struct pg *pg))
+struct pg *ctl_open_database(const struct ctl *ctl, struct error *error)
 {
 	struct config_database database = ctl->config->database;
-	struct error error;
-	struct pg *pg;
-	int status;
 
 	if (ctl->conninfo) {
 		database.conninfo = ctl->conninfo;
 		database.password = NULL;
 	}
-	pg = pg_open(&database, "idemctl", 0, &error);
+	return pg_open(&database, "idemctl", 0, error);
+}
+
+int ctl_with_database(const struct ctl *ctl, int (*run)(const struct ctl *ctl, struct pg *pg))
+{
+	struct error error;
+	struct pg *pg = ctl_open_database(ctl, &error);
+	int status;
+
 	if (!pg) {
 		ctl_fail(&error);
 		return CTL_SERVICE_MISSING;
@@ -108,6 +166,15 @@ int ctl_with_database(const struct ctl *ctl, int (*run)(const struct ctl *ctl, s
 	status = run(ctl, pg);
 	pg_close(pg);
 	return status;
+}
+
+const struct config_pipeline *ctl_find_pipeline(const struct ctl *ctl, const char *name)
+{
+	const struct config_pipeline *pipeline = config_find_pipeline(ctl->config, name);
+
+	if (!pipeline)
+		fprintf(stderr, "idemctl: %s has no pipeline %s\n", ctl->config->file, name);
+	return pipeline;
 }
 
 static const struct command *find_command(int count, char **words)
@@ -126,32 +193,111 @@ static const struct command *find_command(int count, char **words)
 	wrong_usage("no such command:", words[0]);
 }
 
+static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'},
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"conninfo", required_argument, NULL, OPTION_CONNINFO},
+        {"role", required_argument, NULL, OPTION_ROLE},
+        {"pipeline", required_argument, NULL, OPTION_PIPELINE},
+        {"id", required_argument, NULL, OPTION_ID},
+        {"reason", required_argument, NULL, OPTION_REASON},
+        {"since", required_argument, NULL, OPTION_SINCE},
+        {"until", required_argument, NULL, OPTION_UNTIL},
+        {"origin", required_argument, NULL, OPTION_ORIGIN},
+        {"at", required_argument, NULL, OPTION_AT},
+        {"limit", required_argument, NULL, OPTION_LIMIT},
+        {"open", no_argument, NULL, OPTION_OPEN},
+        {"raw", no_argument, NULL, OPTION_RAW},
+        {"all", no_argument, NULL, OPTION_ALL},
+        {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+        {"rate", required_argument, NULL, OPTION_RATE},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+};
+
 static void check_options(const struct command *command, const struct arguments *arguments)
 {
-	if (arguments->ctl.conninfo && strcmp(command->noun, "schema") != 0 && strcmp(command->noun, "dedup") != 0)
-		wrong_usage("--conninfo goes with schema and dedup", "");
-	if (arguments->ctl.role && command->run != ctl_schema_apply)
-		wrong_usage("--role goes with schema apply", "");
+	char what[64];
+
+	snprintf(what, sizeof(what), "%s%s%s takes no option", command->noun, command->verb ? " " : "",
+	         command->verb ? command->verb : "");
+	for (const struct option *option = options; option->name; option++)
+		if (option->val > OPTION_VERSION && (arguments->given & ~command->takes & BIT(option->val)))
+			wrong_usage(what, option->name);
 	if (command->needs && !arguments->config_path)
 		wrong_usage("-c FILE is missing", "");
+	if ((command->takes & BIT(OPTION_PIPELINE)) && !arguments->ctl.dlq.pipeline)
+		wrong_usage("--pipeline NAME is missing", "");
 	if (arguments->ctl.word_count < command->min_words)
 		wrong_usage("an argument is missing:", command->arguments);
 	if (arguments->ctl.word_count > command->max_words)
 		wrong_usage("an argument too many:", arguments->ctl.words[command->max_words]);
 }
 
+/* Where the option's text goes; NULL: it has none, or is a list. */
+static const char **text_of(struct ctl *ctl, int option)
+{
+	switch (option) {
+	case OPTION_CONNINFO:
+		return &ctl->conninfo;
+	case OPTION_ROLE:
+		return &ctl->role;
+	case OPTION_PIPELINE:
+		return &ctl->dlq.pipeline;
+	case OPTION_REASON:
+		return &ctl->dlq.reason;
+	case OPTION_SINCE:
+		return &ctl->dlq.since;
+	case OPTION_UNTIL:
+		return &ctl->dlq.until;
+	case OPTION_ORIGIN:
+		return &ctl->dlq.origin;
+	case OPTION_AT:
+		return &ctl->dlq.at;
+	case OPTION_LIMIT:
+		return &ctl->dlq.limit;
+	case OPTION_RATE:
+		return &ctl->dlq.rate;
+	default:
+		return NULL;
+	}
+}
+
+static bool *flag_of(struct ctl *ctl, int option)
+{
+	switch (option) {
+	case OPTION_JSON:
+		return &ctl->json;
+	case OPTION_OPEN:
+		return &ctl->dlq.open;
+	case OPTION_RAW:
+		return &ctl->dlq.raw;
+	case OPTION_ALL:
+		return &ctl->dlq.all;
+	case OPTION_DRY_RUN:
+		return &ctl->dlq.dry_run;
+	default:
+		return NULL;
+	}
+}
+
+static void take_option(int option, struct arguments *arguments)
+{
+	const char **text = text_of(&arguments->ctl, option);
+	bool *flag = flag_of(&arguments->ctl, option);
+
+	arguments->given |= BIT(option);
+	if (text)
+		*text = optarg;
+	else if (flag)
+		*flag = true;
+	else if (option == OPTION_ID)
+		arguments->ctl.dlq.ids[arguments->ctl.dlq.id_count++] = optarg;
+}
+
 static void parse_options(int argc, char **argv, struct arguments *arguments)
 {
-	enum { OPTION_JSON = 256, OPTION_CONNINFO, OPTION_ROLE, OPTION_VERSION };
-	static const struct option options[] = {
-	        {"config", required_argument, NULL, 'c'},
-	        {"json", no_argument, NULL, OPTION_JSON},
-	        {"conninfo", required_argument, NULL, OPTION_CONNINFO},
-	        {"role", required_argument, NULL, OPTION_ROLE},
-	        {"version", no_argument, NULL, OPTION_VERSION},
-	        {"help", no_argument, NULL, 'h'},
-	        {NULL, 0, NULL, 0},
-	};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
@@ -159,23 +305,16 @@ static void parse_options(int argc, char **argv, struct arguments *arguments)
 		case 'c':
 			arguments->config_path = optarg;
 			break;
-		case OPTION_JSON:
-			arguments->ctl.json = true;
-			break;
-		case OPTION_CONNINFO:
-			arguments->ctl.conninfo = optarg;
-			break;
-		case OPTION_ROLE:
-			arguments->ctl.role = optarg;
-			break;
 		case OPTION_VERSION:
 			puts("idemctl " PACKAGE_VERSION);
 			exit(CTL_OK);
 		case 'h':
 			print_help(stdout);
 			exit(CTL_OK);
-		default:
+		case '?':
 			exit(CTL_USAGE); /* getopt said why */
+		default:
+			take_option(option, arguments);
 		}
 	}
 }
@@ -213,6 +352,8 @@ int main(int argc, char **argv)
 	const struct command *command;
 	int status, own_words;
 
+	arguments.ctl.dlq.ids = calloc((size_t)argc + 1, sizeof(*arguments.ctl.dlq.ids));
+	ASSERT(arguments.ctl.dlq.ids);
 	parse_options(argc, argv, &arguments);
 	if (optind == argc)
 		wrong_usage("a command is missing", "");
@@ -222,6 +363,7 @@ int main(int argc, char **argv)
 	arguments.ctl.word_count = (size_t)(argc - optind - own_words);
 	check_options(command, &arguments);
 	status = command->needs ? run_configured(command, &arguments) : command->run(&arguments.ctl);
+	free(arguments.ctl.dlq.ids);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fputs("idemctl: the output could not be written\n", stderr);
 		return CTL_NO;

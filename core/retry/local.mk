@@ -1,6 +1,8 @@
 # core/retry: retry topics and dead letters
 libidemcore_a_SOURCES += \
+	core/retry/dead_letters.c core/retry/dead_letters.h \
 	core/retry/outgoing.c core/retry/outgoing.h \
+	core/retry/replay.c core/retry/replay.h \
 	core/retry/router.c core/retry/router.h
 EXTRA_DIST += core/retry/README.md
 if HAVE_CHECK

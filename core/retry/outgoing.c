@@ -108,32 +108,58 @@ static size_t estimate(const struct kafka_record *record)
 	return bytes;
 }
 
-struct outgoing *outgoing_create(const struct router_options *options, const char *topic, const struct event *event,
-                                 enum route route, const char *reason, struct bytes error_text, void *opaque)
+/* With the headers that are not ours, and room for those that are. */
+static struct outgoing *begin(const struct event *event, struct header_list *out_list)
 {
 	struct outgoing *outgoing = calloc(1, sizeof(*outgoing));
 	ASSERT(outgoing);
-	outgoing->route = route;
-	outgoing->opaque = opaque;
 	struct arena *arena = &outgoing->arena;
 	arena_init(arena, estimate(&event->record));
 	size_t max = event->record.header_count + OWN_MAX;
-	struct header_list list = {arena, arena_alloc(arena, max * sizeof(struct kafka_header)), 0};
-	add_originals(&list, &event->record);
+	*out_list = (struct header_list){arena, arena_alloc(arena, max * sizeof(struct kafka_header)), 0};
+	add_originals(out_list, &event->record);
+	return outgoing;
+}
+
+static void finish(struct outgoing *outgoing, const char *topic, const struct event *event,
+                   const struct header_list *list)
+{
+	outgoing->record = (struct kafka_record){
+	        .topic = topic,
+	        .partition = -1,
+	        .timestamp_ms = -1, /* now: under an old timestamp the broker's retention would take it at once */
+	        .key = arena_copy(&outgoing->arena, event->record.key),
+	        .value = arena_copy(&outgoing->arena, event->record.value),
+	        .headers = list->items,
+	        .header_count = list->count,
+	};
+}
+
+struct outgoing *outgoing_create(const struct router_options *options, const char *topic, const struct event *event,
+                                 enum route route, const char *reason, struct bytes error_text, void *opaque)
+{
+	struct header_list list;
+	struct outgoing *outgoing = begin(event, &list);
+	outgoing->route = route;
+	outgoing->opaque = opaque;
 	add_own(&list, options, event, route, reason);
 	if (error_text.ptr) {
 		add(&list, HEADER_ERROR, cut(error_text, OUTGOING_ERROR_MAX));
 		outgoing->has_error_header = true;
 	}
-	outgoing->record = (struct kafka_record){
-	        .topic = topic,
-	        .partition = -1,
-	        .timestamp_ms = -1, /* now: under an old timestamp the broker's retention would take it at once */
-	        .key = arena_copy(arena, event->record.key),
-	        .value = arena_copy(arena, event->record.value),
-	        .headers = list.items,
-	        .header_count = list.count,
-	};
+	finish(outgoing, topic, event, &list);
+	return outgoing;
+}
+
+struct outgoing *outgoing_create_replay(const char *group, const char *topic, const struct event *event)
+{
+	struct header_list list;
+	struct outgoing *outgoing = begin(event, &list);
+	add_number(&list, HEADER_ATTEMPT, 1);
+	add_number(&list, HEADER_ROUND, (int64_t)event->round + 1);
+	add_origin(&list, event);
+	add(&list, HEADER_GROUP, bytes_from_string(group));
+	finish(outgoing, topic, event, &list);
 	return outgoing;
 }
 

@@ -24,6 +24,8 @@ struct outgoing {
 /* Never NULL.  topic is borrowed. */
 struct outgoing *outgoing_create(const struct router_options *options, const char *topic, const struct event *event,
                                  enum route route, const char *reason, struct bytes error_text, void *opaque);
+/* A dead letter as its group shall get it again: a round later, at the first attempt, without what it died of. */
+struct outgoing *outgoing_create_replay(const char *group, const char *topic, const struct event *event);
 /* The record becomes smaller by the header that is only for people; false: it has none any more. */
 bool outgoing_drop_error_header(struct outgoing *outgoing);
 void outgoing_destroy(struct outgoing *outgoing);

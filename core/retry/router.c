@@ -94,37 +94,58 @@ static void delivered(void *self, void *opaque, bool ok, const struct error *err
 	atomic_fetch_sub(&router->pending, 1);
 }
 
-static void fill_specs(const struct router *router, const struct kafka_topics_size *sources,
+void router_replay_topic(const struct config_pipeline *pipeline, char *out, size_t size)
+{
+	snprintf(out, size, "%s.retry.replay", pipeline->name);
+}
+
+/* Larger than any record of the sources, by the headers of ours. */
+static int64_t max_message_bytes(const struct kafka_topics_size *sources)
+{
+	int64_t bytes = sources->max_message_bytes + HEADER_ROOM_BYTES;
+	return bytes > MESSAGE_MIN_BYTES ? bytes : MESSAGE_MIN_BYTES;
+}
+
+static void fill_specs(const struct router *router, const struct kafka_topics_size *sources, const char *replay_topic,
                        struct kafka_topic_spec *out_specs)
 {
 	const struct config_pipeline *pipeline = router->options.pipeline;
-	struct kafka_topic_spec spec = {.partitions = sources->partitions > 0 ? sources->partitions : 1};
-	spec.max_message_bytes = sources->max_message_bytes + HEADER_ROOM_BYTES;
-	if (spec.max_message_bytes < MESSAGE_MIN_BYTES)
-		spec.max_message_bytes = MESSAGE_MIN_BYTES;
+	struct kafka_topic_spec spec = {
+	        .partitions = sources->partitions > 0 ? sources->partitions : 1,
+	        .max_message_bytes = max_message_bytes(sources),
+	};
 	for (size_t i = 0; i < router->tier_count; i++) {
 		int64_t retention_ms = pipeline->retry.delays.ms[i] * RETENTION_DELAYS;
 		spec.name = router->retry_topics[i];
 		spec.retention_ms = retention_ms > RETENTION_MIN_MS ? retention_ms : RETENTION_MIN_MS;
-		out_specs[i] = spec;
+		*out_specs++ = spec;
 	}
 	spec.name = pipeline->dlq_topic;
 	spec.retention_ms = -1;
-	out_specs[router->tier_count] = spec;
+	*out_specs++ = spec;
+	/* One partition: it is rarely used, lies in the group of every pipeline, and keeps the order of what is
+	 * replayed. */
+	spec.name = replay_topic;
+	spec.partitions = 1;
+	spec.retention_ms = RETENTION_MIN_MS; /* the DLQ still has what somebody fetches too late */
+	*out_specs = spec;
 }
 
 static bool ensure_topics(struct router *router, const struct router_options *options, struct error *error)
 {
 	const struct config_strings *sources = &options->pipeline->topics;
 	struct kafka_topics_size size;
+	char replay_topic[TOPIC_NAME_BYTES];
 	if (!kafka_topics_measure(options->properties, options->property_count, sources->items, sources->count,
 	                          START_TIMEOUT_MS, &size, error))
 		return false;
-	struct kafka_topic_spec *specs = calloc(router->tier_count + 1, sizeof(*specs));
+	size_t count = router->tier_count + 2;
+	struct kafka_topic_spec *specs = calloc(count, sizeof(*specs));
 	ASSERT(specs);
-	fill_specs(router, &size, specs);
-	bool ok = kafka_topics_ensure(options->properties, options->property_count, specs, router->tier_count + 1,
-	                              START_TIMEOUT_MS, error);
+	router_replay_topic(options->pipeline, replay_topic, sizeof(replay_topic));
+	fill_specs(router, &size, replay_topic, specs);
+	bool ok = kafka_topics_ensure(options->properties, options->property_count, specs, count, START_TIMEOUT_MS,
+	                              error);
 	free(specs);
 	return ok;
 }

@@ -20,7 +20,7 @@ struct router_options {
 	                   const struct error *error); /* once per failed try, for log and metric */
 };
 struct router;
-/* Makes the retry topics and the DLQ when they are missing. */
+/* Makes the retry topics, the one for replays and the DLQ when they are missing. */
 struct router *router_create(const struct router_options *options, struct error *error);
 /* Which route a RETRY verdict of this attempt takes: with mode topics, attempt <= number of delays: ROUTE_RETRY; else
  * ROUTE_DEAD (reason attempts_exhausted). */
@@ -35,4 +35,6 @@ size_t router_pending(
 void router_destroy(struct router *router, int timeout_ms);
 /* "<group>.retry.<delay>" of tier i (0-based) into out. */
 void router_retry_topic(const struct config_pipeline *pipeline, size_t tier, char *out, size_t size);
+/* "<group>.retry.replay": where dead letters are sent again.  A host reads it from its start on, as any retry topic. */
+void router_replay_topic(const struct config_pipeline *pipeline, char *out, size_t size);
 #endif

@@ -1,0 +1,121 @@
+#include "core/retry/replay.h"
+#include "core/base/assert.h"
+#include "core/base/clock.h"
+#include "core/kafka/admin.h"
+#include "core/kafka/producer.h"
+#include "core/retry/outgoing.h"
+#include "core/retry/router.h"
+#include <stdlib.h>
+
+#define IN_FLIGHT_MAX 1000
+#define START_TIMEOUT_MS 10000
+#define FINISH_TIMEOUT_MS 60000 /* message.timeout.ms ends it before, unless it was raised */
+
+struct replay {
+	struct replay_options options; /* without the properties */
+	char topic[256];
+	struct kafka_producer *producer;
+	struct replay_count count;
+	int64_t begun_us;
+	size_t sent;
+};
+
+/* What the delivery report gets. */
+struct place {
+	int32_t partition;
+	int64_t offset;
+};
+
+static void failed(struct replay *replay, const struct place *place, const struct error *error)
+{
+	replay->count.failed++;
+	replay->options.on_failed(replay->options.self, place->partition, place->offset, error);
+}
+
+static void delivered(void *self, void *opaque, bool ok, const struct error *error)
+{
+	struct replay *replay = self;
+	struct place *place = opaque;
+	if (ok)
+		replay->count.done++;
+	else
+		failed(replay, place, error);
+	free(place);
+}
+
+static bool find_topic(const struct replay *replay, const struct replay_options *options, struct error *error)
+{
+	const char *topic = replay->topic;
+	struct kafka_topics_size size;
+	if (!kafka_topics_measure(options->properties, options->property_count, &topic, 1, START_TIMEOUT_MS, &size,
+	                          error))
+		return false;
+	return size.partitions > 0 ||
+	       error_set(error, ERROR_NOT_FOUND,
+	                 "topic %s does not exist: idemd makes it when it starts, or create it with one partition",
+	                 topic);
+}
+
+struct replay *replay_create(const struct replay_options *options, struct error *error)
+{
+	struct replay *replay = calloc(1, sizeof(*replay));
+	ASSERT(replay);
+	replay->options = *options;
+	replay->options.properties = NULL;
+	replay->options.property_count = 0;
+	router_replay_topic(options->pipeline, replay->topic, sizeof(replay->topic));
+	const struct kafka_producer_options producer = {
+	        .properties = options->properties,
+	        .property_count = options->property_count,
+	        .self = replay,
+	        .on_delivered = delivered,
+	};
+	if (!find_topic(replay, options, error) || !(replay->producer = kafka_producer_create(&producer, error))) {
+		free(replay);
+		return NULL;
+	}
+	replay->begun_us = clock_monotonic_us();
+	return replay;
+}
+
+/* The n-th is due n/rate after the beginning. */
+static void wait_for_turn(struct replay *replay)
+{
+	int64_t rate = replay->options.per_second, left_us = 0;
+	do {
+		if (rate > 0)
+			left_us = replay->begun_us + (int64_t)replay->sent * 1000000 / rate - clock_monotonic_us();
+		bool is_full = kafka_producer_in_flight(replay->producer) >= IN_FLIGHT_MAX;
+		kafka_producer_poll(replay->producer, is_full ? 100 : left_us > 0 ? (int)(left_us / 1000) + 1 : 0);
+		if (is_full)
+			left_us = 1; /* look again */
+	} while (left_us > 0);
+}
+
+void replay_send(struct replay *replay, const struct dead_letter *letter)
+{
+	const struct event *event = letter->event;
+	struct outgoing *outgoing = outgoing_create_replay(replay->options.pipeline->name, replay->topic, event);
+	struct place *place = malloc(sizeof(*place));
+	struct error error;
+	ASSERT(place);
+	*place = (struct place){event->record.partition, event->record.offset};
+	wait_for_turn(replay);
+	replay->sent++;
+	if (!kafka_producer_send(replay->producer, &outgoing->record, place, &error)) {
+		failed(replay, place, &error);
+		free(place);
+	}
+	outgoing_destroy(outgoing);
+}
+
+struct replay_count replay_finish(struct replay *replay)
+{
+	int64_t deadline_ms = clock_monotonic_ms() + FINISH_TIMEOUT_MS;
+	while (kafka_producer_in_flight(replay->producer) > 0 && clock_monotonic_ms() < deadline_ms)
+		kafka_producer_poll(replay->producer, 100);
+	kafka_producer_destroy(replay->producer, 0); /* what is left is told as failed */
+	struct replay_count count = replay->count;
+	free(replay);
+	return count;
+}
