@@ -56,6 +56,27 @@ static bool find_topic(const struct replay *replay, const struct replay_options 
 	                 topic);
 }
 
+/* One record a request: brokers refuse whole batches, and one that is too large would take its neighbours down. */
+static struct kafka_producer *create_producer(struct replay *replay, const struct replay_options *options,
+                                              struct error *error)
+{
+	size_t count = options->property_count;
+	struct kafka_property *properties = calloc(count + 1, sizeof(*properties));
+	ASSERT(properties);
+	for (size_t i = 0; i < count; i++)
+		properties[i] = options->properties[i];
+	properties[count] = (struct kafka_property){"batch.num.messages", "1"};
+	const struct kafka_producer_options producer = {
+	        .properties = properties,
+	        .property_count = count + 1,
+	        .self = replay,
+	        .on_delivered = delivered,
+	};
+	struct kafka_producer *created = kafka_producer_create(&producer, error);
+	free(properties);
+	return created;
+}
+
 struct replay *replay_create(const struct replay_options *options, struct error *error)
 {
 	struct replay *replay = calloc(1, sizeof(*replay));
@@ -64,13 +85,9 @@ struct replay *replay_create(const struct replay_options *options, struct error 
 	replay->options.properties = NULL;
 	replay->options.property_count = 0;
 	router_replay_topic(options->pipeline, replay->topic, sizeof(replay->topic));
-	const struct kafka_producer_options producer = {
-	        .properties = options->properties,
-	        .property_count = options->property_count,
-	        .self = replay,
-	        .on_delivered = delivered,
-	};
-	if (!find_topic(replay, options, error) || !(replay->producer = kafka_producer_create(&producer, error))) {
+	if (find_topic(replay, options, error))
+		replay->producer = create_producer(replay, options, error);
+	if (!replay->producer) {
 		free(replay);
 		return NULL;
 	}

@@ -270,8 +270,8 @@ START_TEST(lag_rows_go_with_their_partitions)
 	host_start(&host, &broker, NULL);
 	host_wait_total(&host, 30);
 	size_t used = 0;
-	for (int i = 0; i < METRICS_PARTITIONS; i++)
-		used += host.metrics.lag[i].used;
+	for (int i = 0; i < METRICS_PARTITIONS; i++) /* the topic for replays has rows too */
+		used += host.metrics.lag[i].used && strcmp(host.metrics.lag[i].topic, TOPIC) == 0;
 	ck_assert_uint_eq(used, 3);
 	host_stop(&host);
 	for (int i = 0; i < METRICS_PARTITIONS; i++)

@@ -8,7 +8,7 @@ from idem.events import event, many
 
 
 def assigned(host):
-    return host.metrics().get("partitions_assigned", 0)
+    return host.partitions()
 
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])

@@ -1,4 +1,5 @@
 """idemd under test: one process group, its log in the test's folder, its metrics and its children looked at from outside."""
+import json
 import os
 import re
 import signal
@@ -90,6 +91,17 @@ class Host:
                 name = match[1].removeprefix("idem_").removesuffix("_total")
                 found[name] = found.get(name, 0) + float(match[3])
         return found
+
+    def partitions(self):
+        """How many partitions it works on, beside the one for replays."""
+        answer = self.get("/api/v1/status")[1]
+        return sum(not row["topic"].endswith(".retry.replay") for pipeline in json.loads(answer or "{}").get("pipelines", [])
+                   for row in pipeline["partitions"])
+
+    def ctl(self, *arguments):
+        """idemctl -c FILE …: the finished process, its output as bytes."""
+        return subprocess.run([program("idemctl"), "-c", self.file, *arguments], capture_output=True, check=False, timeout=60,
+                              stdin=subprocess.DEVNULL)
 
     def counted(self, pipeline=None):
         """The six counters and what they must add up to."""
