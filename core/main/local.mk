@@ -10,11 +10,13 @@ idemctl_SOURCES = core/main/idemctl.c core/main/idemctl.h core/main/idemctl_dedu
 idemctl_LDADD = libidemcore.a $(LIBS_ALL)
 EXTRA_DIST += core/main/README.md
 
-EXTRA_DIST += doc/operator-guide.md ops/README.md ops/systemd/idemd.service tests/component/test_programs.sh
+EXTRA_DIST += doc/operator-guide.md doc/runbook.md ops/README.md ops/systemd/idemd.service tests/component/test_programs.sh
 TESTS += tests/component/test_programs.sh
 if HAVE_CHECK
-check_PROGRAMS += tests/unit/test_environment
-TESTS += tests/unit/test_environment
+check_PROGRAMS += tests/unit/test_environment tests/unit/test_escape
+TESTS += tests/unit/test_environment tests/unit/test_escape
 tests_unit_test_environment_SOURCES = tests/unit/test_environment.c core/main/environment.c
 tests_unit_test_environment_LDADD = $(UNIT_LIBS)
+tests_unit_test_escape_SOURCES = tests/unit/test_escape.c core/main/escape.c
+tests_unit_test_escape_LDADD = $(UNIT_LIBS)
 endif

@@ -57,6 +57,12 @@ expect "a noun without its verb" 64 "schema" ./idemctl -c "$folder/idem.conf" sc
 expect "a command that needs the configuration" 64 "-c FILE" ./idemctl schema status
 expect "an argument is missing" 64 "FILE" ./idemctl plugin inspect
 expect "an option that means nothing here is refused" 64 "role" ./idemctl -c "$folder/idem.conf" --role x status
+expect "dlq wants its pipeline" 64 "--pipeline NAME" ./idemctl -c "$folder/idem.conf" dlq list
+expect "dlq replay takes no --raw" 64 "dlq replay takes no option raw" ./idemctl -c "$folder/idem.conf" dlq replay --pipeline billing --raw
+expect "dlq list takes no --all" 64 "dlq list takes no option all" ./idemctl -c "$folder/idem.conf" dlq list --pipeline billing --all
+expect "dlq of an unknown pipeline" 1 "no pipeline nobody" ./idemctl -c "$folder/idem.conf" dlq list --pipeline nobody
+expect "a time that is none" 64 "since soon: write" ./idemctl -c "$folder/idem.conf" dlq list --pipeline billing --since soon
+expect "dedup release wants an id" 64 "PIPELINE ID" ./idemctl -c "$folder/idem.conf" dedup release billing
 expect "help lists the commands" 0 "schema apply" ./idemctl --help
 expect "no database is 69" 69 "refused" ./idemctl -c "$folder/database.conf" schema status
 expect "no host is 69" 69 "is idemd running" ./idemctl -c "$folder/idem.conf" status
