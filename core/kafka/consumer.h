@@ -19,11 +19,11 @@ struct kafka_position {
 struct kafka_consumer_options {
 	const struct kafka_property *properties;
 	size_t property_count; /* in order; a later one wins */
-	const char *group;
-	bool start_latest;
+	const char *group;     /* borrowed, as long as the consumer lives */
+	bool start_latest;     /* also where an offset that is out of range goes on */
 	void *self; /* handed to the callbacks, which run inside kafka_consumer_poll and kafka_consumer_close */
-	/* Partitions given; offsets are the committed ones (RD_KAFKA_OFFSET_INVALID: none).  Write other offsets into
-	 * them to start elsewhere. */
+	/* Partitions given; offsets are the committed ones (RD_KAFKA_OFFSET_INVALID: none; _STORED: the coordinator did
+	 * not say, librdkafka goes on asking).  Write other offsets into them to start elsewhere. */
 	void (*on_assign)(void *self, struct kafka_position *positions, size_t count);
 	/* Partitions taken; lost: somebody else may own them already, commits will fail.  May block (revoke_max) and
 	 * commit. */
@@ -34,7 +34,8 @@ struct kafka_consumer_options {
 	/* The answer to a kafka_consumer_commit. */
 	void (*on_committed)(void *self, rd_kafka_resp_err_t code, const struct kafka_position *positions,
 	                     size_t count);
-	/* A committed offset was out of range and the policy moved to `to` (-1 unknown). */
+	/* The offset to be read is out of range; text says which and where the policy goes on.  Called before any
+	 * record from there is given out. */
 	void (*on_reset)(void *self, const char *topic, int32_t partition, const char *text);
 };
 
@@ -62,8 +63,7 @@ bool kafka_consumer_commit(struct kafka_consumer *consumer, const struct kafka_p
 /* The same and wait for the answer, at most timeout_ms. */
 bool kafka_consumer_commit_wait(struct kafka_consumer *consumer, const struct kafka_position *positions, size_t count,
                                 int timeout_ms, struct error *error) MUST_CHECK;
-/* The number of members in the group and of partitions of the topics, for the idle-workers report; blocks up to
- * timeout_ms. [any thread] */
+/* The number of members in the group, for the idle-workers report; blocks up to timeout_ms.  [any thread] */
 bool kafka_consumer_group_size(struct kafka_consumer *consumer, int timeout_ms, size_t *out_members,
                                struct error *error) MUST_CHECK;
 /* Leaves the group: on_revoke is called; then no callback any more. */

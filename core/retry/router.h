@@ -16,8 +16,8 @@ struct router_options {
 	const char *plugin_name, *plugin_version;
 	void *self;
 	void (*on_finished)(void *self, void *opaque, enum route route); /* acknowledged; [thread of router_poll] */
-	void (*on_trouble)(void *self, void *opaque,
-	                   const struct error *error); /* once per failed try, for log and metric */
+	/* Once per failed try, for log and metric.  [any thread] */
+	void (*on_trouble)(void *self, void *opaque, const struct error *error);
 };
 struct router;
 /* Makes the retry topics, the one for replays and the DLQ when they are missing. */
@@ -25,8 +25,8 @@ struct router *router_create(const struct router_options *options, struct error 
 /* Which route a RETRY verdict of this attempt takes: with mode topics, attempt <= number of delays: ROUTE_RETRY; else
  * ROUTE_DEAD (reason attempts_exhausted). */
 enum route router_route_of_retry(const struct router *router, uint32_t attempt);
-/* Copies everything it needs (the event's arena may be reset after).  attempt: the one that just failed.  Never fails
- * and never blocks: what can't be sent now is kept and tried again. */
+/* Copies everything it needs (the event's arena may be reset after).  event->attempt: the one that just failed.  Never
+ * fails and never blocks: what can't be sent now is kept and tried again. */
 void router_send(struct router *router, const struct event *event, enum route route, const char *reason,
                  struct bytes error_text, void *opaque);
 void router_poll(struct router *router, int timeout_ms);
