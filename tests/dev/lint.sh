@@ -45,6 +45,7 @@ fi
 check "the format is clang-format's" format
 check "includes go downward" tests/dev/check_includes.py
 check "lengths, banned functions, READMEs" tests/dev/check_sources.py
+check "tests that are named exist" tests/dev/check_tests.py
 check "each header compiles alone" headers_alone
 check "cppcheck" cppcheck_fast
 check "shellcheck" shell_scripts
