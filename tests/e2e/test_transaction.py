@@ -203,7 +203,7 @@ def test_a_copy_in_somebody_elses_open_transaction_holds_back_only_itself(bench,
 
 def test_locks_off_the_key_are_taken_in_one_order(bench):
     """Statements that name the row they lock go out sorted: batches on many workers meet and never in a circle."""
-    workload = Workload(5000)
+    workload = Workload(10000, orders=300)
     case = bench.case(partitions=6)
     case.broker.produce(case.topics[0], workload.records)
     host = bench.start(case, "billing", ordering="none", workers=4, retry={"mode": "topics"})

@@ -9,10 +9,11 @@ from idem.events import Event
 
 
 class Workload:
-    """count unique events over 10,000 orders, duplicates × count sent again within the last 2,000; the same seed makes the same
-    orders and amounts."""
+    """count unique events over 10,000 orders (or the first few of them), duplicates × count sent again within the last 2,000; the
+    same seed makes the same orders and amounts."""
 
-    def __init__(self, count, duplicates=0.1, seed=7):
+    def __init__(self, count, duplicates=0.1, seed=7, orders=10000):
+        self.orders = orders
         self.random = random.Random(seed)
         self.unique, self.sum = count, 0
         self.records = []  # events, in order; a duplicate stands there twice
@@ -26,7 +27,7 @@ class Workload:
                 self.records.append(self.random.choice(recent))
 
     def _order(self, at_ms):
-        order, cents = self.random.randint(1, 10000), self.random.randint(100, 99999)
+        order, cents = self.random.randint(1, self.orders), self.random.randint(100, 99999)
         id = self._uuid7(at_ms)
         self.ids.append(id)
         self.sum += cents
