@@ -135,7 +135,10 @@ class Host:
     def stop(self, timeout=65):
         """SIGTERM; the exit status."""
         self.signal(signal.SIGTERM)
-        return self.wait_end(timeout)
+        status = self.wait_end(timeout)
+        if status:
+            print(self.log_tail())  # pytest shows it when the test minds
+        return status
 
     def kill_child(self):
         """SIGKILL to a pipeline child; False: there was none just now."""
