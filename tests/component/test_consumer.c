@@ -514,8 +514,8 @@ START_TEST(an_assignment_that_was_lost_is_revoked_as_lost_and_given_again)
 	member_join(&member, &options);
 	UNTIL(member.next[0] == 10, member_poll(&member, 100, BATCH));
 	rd_kafka_mock_push_request_errors(mock.cluster, API_HEARTBEAT, 1, RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);
-	UNTIL(member.lost == 1, member_poll(&member, 20, BATCH));
-	UNTIL(member.assigned == 2 && member.next[0] == 10, member_poll(&member, 20, BATCH));
+	UNTIL(member.lost >= 1, member_poll(&member, 20, BATCH));
+	UNTIL(member.assigned >= 2 && member.next[0] == 10, member_poll(&member, 20, BATCH));
 	member_leave(&member);
 	mock_destroy(&mock);
 }
