@@ -13,9 +13,9 @@ void batch_init(struct batch *batch, struct engine *engine, struct watch *watch,
 	*batch = (struct batch){.engine = engine, .watch = watch, .worker_index = worker_index};
 	arena_init(&batch->arena, BATCH_ARENA_BYTES);
 	batch->calls_count = (size_t)engine->pipeline->batch.max + 1;
-	/* Never freed: a plugin may keep the address of a call. */
 	batch->calls = calloc(batch->calls_count, sizeof(*batch->calls));
-	ASSERT(batch->calls);
+	ASSERT(batch->calls && worker_index < ENGINE_MAX_WORKERS);
+	engine->calls[worker_index] = batch->calls;
 }
 
 void batch_reset(struct batch *batch)

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #define ENGINE_MAX_STATEMENTS 1024
+#define ENGINE_MAX_WORKERS 256
 
 struct engine {
 	const struct config *config;
@@ -27,6 +28,8 @@ struct engine {
 	bool has_batch;   /* the plugin has handle_batch */
 	/* Declared statements that some event ran without error: a 42… of one of these is the event's own fault. */
 	_Atomic bool proved[ENGINE_MAX_STATEMENTS];
+	/* By worker; they live as long as the process, because a plugin may keep a handle of one. */
+	struct idem_call *calls[ENGINE_MAX_WORKERS];
 	/* Ends the pipeline with an exit status of pipeline.h. [any thread] */
 	void (*stop)(void *self, int status);
 	void *self;

@@ -142,7 +142,7 @@ guide_examples() {
 # ---- symbols ----
 
 exports() { # without what the linker and the C library put there
-	nm -D --defined-only "$1" | awk '$3 !~ /@/ && $3 !~ /^(__bss_start|_edata|_end|_init|_fini)$/ { print $3 }'
+	nm -D --defined-only "$1" | awk '$3 !~ /@/ && $3 !~ /^(__asan_option_detect_stack_use_after_return|__bss_start|_edata|_end|_init|_fini)$/ { print $3 }'
 }
 
 one_export() {
