@@ -1,7 +1,10 @@
 """The connection is cut around COMMIT: never read, never guess, run the batch again (ENGINE 2)."""
 import pytest
 
+from idem import wait
 from idem.events import many
+from idem.servers import LONG
+from idem.workload import Workload
 
 COMPLETE = b"COMMIT\0"  # the command tag in the server's answer
 
@@ -44,6 +47,24 @@ def test_commit_arrived_and_the_connection_was_cut_at_once(bench, after):
     case, host = run_through_proxy(bench, "client", b"COMMIT\0", True, after)
     assert host.counted()[0]["processed"] == 300
     case.check_counters()
+
+
+@pytest.mark.parametrize("side,forward", [("server", False), ("client", False), ("client", True)])
+def test_cuts_around_commit_again_and_again_leave_an_exact_ledger(bench, side, forward):
+    workload = Workload(100000 if LONG else 10000)
+    case = bench.case(partitions=6)
+    case.produce(workload.records)
+    proxy, conninfo = bench.proxy()
+    settings = bench.settings(case, "billing", workers=4, batch={"max": 50 if LONG else 100})
+    settings["database"]["conninfo"] = conninfo
+    cuts = 100 if LONG else 5
+    proxy.cut_when(side, b"COMMIT\0", forward)
+    bench.host(settings).start(ready=False)
+    for cut in range(1, cuts + 1):
+        wait.until(lambda cut=cut: proxy.cuts == cut, f"cut number {cut}", 30)
+        if cut < cuts:
+            proxy.cut_when(side, b"COMMIT\0", forward, 1 + cut % 5)
+    case.check_ledger(workload, timeout=180)
 
 
 def test_connection_cut_in_the_middle_of_a_batch(bench):

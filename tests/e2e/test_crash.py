@@ -41,6 +41,24 @@ def test_random_kills_of_child_and_group_leave_an_exact_ledger(bench):
     case.check_ledger(workload, timeout=180)
 
 
+@pytest.mark.parametrize("point", ["after_commit", "before_commit", "after_claim"])
+def test_kills_at_commit_leave_an_exact_ledger(bench, point):
+    """CRASH again and again: each process is killed at the nth pass of the point, the next one takes its place at once."""
+    chance = random.Random(11)
+    workload = Workload(100000 if LONG else 10000)
+    case = bench.case(partitions=6)
+    case.applicable.update(workload.ids)
+    case.produce(workload.records)
+    case.watch(every=1 if LONG else 0.2)
+    settings = bench.settings(case, "billing", workers=4, batch={"max": 100}, kafka={"group_instance_id": "one"})
+    for _ in range(KILLS):
+        host = bench.host(settings, failpoints=f"{point}=kill:{chance.randint(1, 12)}").start(ready=False)
+        wait.until(lambda host=host: host.logged("child_died"), lambda host=host: f"the kill\n{host.log_tail()}", 40)
+        host.kill_group()
+    bench.host(settings).start()
+    case.check_ledger(workload, timeout=180)
+
+
 def wait_a_little(seconds):
     threading.Event().wait(seconds)
 
