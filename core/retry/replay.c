@@ -95,18 +95,24 @@ struct replay *replay_create(const struct replay_options *options, struct error 
 	return replay;
 }
 
-/* The n-th is due n/rate after the beginning. */
+/* Until the n-th's turn, at n/rate after the beginning; 0: it has come. */
+static int left_ms(const struct replay *replay)
+{
+	int64_t rate = replay->options.per_second;
+	if (rate == 0)
+		return 0;
+	int64_t left_us = replay->begun_us + (int64_t)replay->sent * 1000000 / rate - clock_monotonic_us();
+	return left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
+}
+
 static void wait_for_turn(struct replay *replay)
 {
-	int64_t rate = replay->options.per_second, left_us = 0;
-	do {
-		if (rate > 0)
-			left_us = replay->begun_us + (int64_t)replay->sent * 1000000 / rate - clock_monotonic_us();
-		bool is_full = kafka_producer_in_flight(replay->producer) >= IN_FLIGHT_MAX;
-		kafka_producer_poll(replay->producer, is_full ? 100 : left_us > 0 ? (int)(left_us / 1000) + 1 : 0);
-		if (is_full)
-			left_us = 1; /* look again */
-	} while (left_us > 0);
+	int wait_ms;
+	kafka_producer_poll(replay->producer, 0);
+	while (kafka_producer_in_flight(replay->producer) >= IN_FLIGHT_MAX)
+		kafka_producer_poll(replay->producer, 100);
+	while ((wait_ms = left_ms(replay)) > 0)
+		kafka_producer_poll(replay->producer, wait_ms);
 }
 
 void replay_send(struct replay *replay, const struct dead_letter *letter)
