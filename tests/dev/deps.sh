@@ -1,5 +1,5 @@
 #!/bin/bash
-# installs what is missing: the packages of tests/dev/packages.txt and the broker's jars
+# installs what is missing: the packages of tests/dev/packages.txt and the broker's jars; --packages: no jars
 . "$(dirname "$0")/common.sh"
 
 wanted() { sed 's/#.*//; /^[[:space:]]*$/d' tests/dev/packages.txt; }
@@ -17,5 +17,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	# RUNLEVEL=1: the packages' own services (a PostgreSQL cluster, a pgbouncer) are not started.
 	as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
-say "fetching the broker's jars where they are missing"
-tests/lib/with_kafka.sh --prepare
+if [ "${1:-}" != --packages ]; then
+	say "fetching the broker's jars where they are missing"
+	tests/lib/with_kafka.sh --prepare
+fi
