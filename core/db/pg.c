@@ -28,6 +28,8 @@ struct pg {
 	PGconn *connection;
 	PGcancel *cancel;
 	bool broken, can_prepare;
+	bool is_stale;             /* a plan no longer fits its tables: all are made again */
+	char session[512];         /* what DISCARD ALL takes away */
 	struct prepared *prepared; /* uthash */
 	unsigned prepared_count;
 	struct pending_answer *ring; /* of what is in flight, in order */
@@ -76,14 +78,13 @@ static PGconn *pg_connect(const struct config_database *config, const char *appl
  * transaction pooler a session has no settings of its own: there the batch sends what it needs with SET LOCAL. */
 static bool pg_set_session(struct pg *pg, const struct config_database *config, int64_t idle_ms, struct error *error)
 {
-	char script[512];
-	snprintf(script, sizeof(script),
+	snprintf(pg->session, sizeof(pg->session),
 	         "SET idle_in_transaction_session_timeout = %" PRId64 "; SET statement_timeout = %" PRId64
 	         "; SET tcp_user_timeout = %" PRId64
 	         "; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
 	         "; SET default_transaction_isolation = 'read committed'",
 	         idle_ms, config->statement_timeout_ms, config->tcp_user_timeout_ms);
-	return pg_run_script(pg, script, error);
+	return pg_run_script(pg, pg->session, error);
 }
 
 static bool pg_check_durable(struct pg *pg, const struct config_database *config, struct error *error)
@@ -136,7 +137,7 @@ failed:
 	return NULL;
 }
 
-void pg_forget_prepared(struct pg *pg)
+static void pg_forget_prepared(struct pg *pg)
 {
 	struct prepared *each, *next;
 	HASH_ITER(hh, pg->prepared, each, next)
@@ -144,6 +145,13 @@ void pg_forget_prepared(struct pg *pg)
 		HASH_DEL(pg->prepared, each);
 		free(each);
 	}
+	pg->is_stale = false;
+}
+
+bool pg_reset(struct pg *pg, struct error *error)
+{
+	pg_forget_prepared(pg);
+	return pg_run_script(pg, "DISCARD ALL", error) && (!*pg->session || pg_run_script(pg, pg->session, error));
 }
 
 void pg_close(struct pg *pg)
@@ -177,13 +185,27 @@ void pg_cancel(struct pg *pg)
 
 /* ---- errors ---- */
 
+/* A migration changed the columns of a prepared statement, or somebody deallocated it: nobody's fault, and it passes
+ * when the statement is prepared anew. */
+static bool pg_result_is_stale(const PGresult *result)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *routine = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+	if (!state || !routine)
+		return false;
+	return (strcmp(state, "0A000") == 0 && strcmp(routine, "RevalidateCachedQuery") == 0) ||
+	       (strcmp(state, "26000") == 0 && strcmp(routine, "FetchPreparedStatement") == 0);
+}
+
 bool pg_result_error(const PGresult *result, const char *what, struct error *error)
 {
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	error_set(error, ERROR_DB, "%s: %s", what, message ? message : "no answer");
-	if (error)
-		snprintf(error->sqlstate, sizeof(error->sqlstate), "%s", state ? state : "");
+	if (!error)
+		return false;
+	snprintf(error->sqlstate, sizeof(error->sqlstate), "%s", state ? state : "");
+	error->retriable = pg_result_is_stale(result);
 	return false;
 }
 
@@ -408,6 +430,8 @@ bool pg_next(struct pg *pg, PGresult **out_result, struct error *error)
 		case PENDING_SYNC:
 			ASSERT(status == PGRES_PIPELINE_SYNC);
 			PQclear(result);
+			if (pg->is_stale && pg->ring_count == 0)
+				pg_forget_prepared(pg);
 			*out_result = NULL;
 			return true;
 		case PENDING_STATEMENT:
@@ -415,6 +439,8 @@ bool pg_next(struct pg *pg, PGresult **out_result, struct error *error)
 				PQclear(result);
 				result = failed_parse;
 			}
+			if (status == PGRES_FATAL_ERROR && pg_result_is_stale(result))
+				pg->is_stale = true;
 			*out_result = result;
 			return true;
 		}

@@ -28,8 +28,8 @@ struct pg;
 struct pg *pg_open(const struct config_database *config, const char *application_name, int64_t idle_in_transaction_ms,
                    struct error *error);
 void pg_close(struct pg *pg); /* NULL allowed */
-/* The server forgot them (DISCARD ALL). */
-void pg_forget_prepared(struct pg *pg);
+/* DISCARD ALL, and the limits of pg_open again. */
+bool pg_reset(struct pg *pg, struct error *error) MUST_CHECK;
 bool pg_is_broken(const struct pg *pg);
 PGconn *pg_handle(struct pg *pg);
 
@@ -54,7 +54,8 @@ bool pg_sync(struct pg *pg, struct error *error) MUST_CHECK;
 bool pg_next(struct pg *pg, PGresult **out_result, struct error *error) MUST_CHECK;
 /* Something was sent since the last sync / answers are outstanding. */
 bool pg_in_flight(const struct pg *pg);
-/* Fills *error from a failed result; what: names the statement for people. */
+/* Fills *error from a failed result; what: names the statement for people.  retriable: its plan was stale, and behind
+ * the sync point a new one is made. */
 bool pg_result_error(const PGresult *result, const char *what, struct error *error);
 /* Ask the server to cancel what runs now; errors are ignored.  [any thread] */
 void pg_cancel(struct pg *pg);

@@ -11,7 +11,9 @@
 #include "core/pipeline/settle.h"
 #include "core/pipeline/tracker.h"
 
-#define COPY_HOLD_MS 250  /* how long a copy of an id in an open transaction is left alone */
+#define COPY_HOLD_MS 250       /* how long a copy of an id in an open transaction is left alone */
+#define UNDECIDED_HOLD_MS 1000 /* and an event whose statement never worked for anybody */
+#define UNDECIDED_PAUSE_MS 5000
 #define REDO_ALONE_MAX 10 /* dead-locks of one event alone before it counts as an attempt */
 
 struct worker {
@@ -24,6 +26,8 @@ struct worker {
 	size_t limit;          /* of the next batch: follows the measured time per event, halved by failures */
 	double event_us;       /* measured, smoothed; 0: never ran */
 	unsigned seed;         /* of the jitter */
+	int64_t undecided_ms;  /* monotonic: since then only undecided statements, 0: none */
+	unsigned refreshed;    /* times the catalogue was read since a batch went through */
 	struct record **taken; /* what lanes_take gave */
 	struct record **work;  /* of it, what is still to be done, in order */
 	struct record **open;  /* not begun by the batch that just ran */
@@ -83,8 +87,7 @@ static void worker_isolate(struct worker *worker)
 	struct error error;
 	if (worker->engine->pipeline->isolation != CONFIG_ISOLATION_EVENT || !worker->pg || pg_is_broken(worker->pg))
 		return;
-	pg_forget_prepared(worker->pg);
-	if (!pg_run_script(worker->pg, "DISCARD ALL", &error))
+	if (!pg_reset(worker->pg, &error))
 		worker_disconnect(worker);
 }
 
@@ -131,9 +134,11 @@ static void worker_wait_for_host(struct worker *worker)
 /* A table of the batch is gone: forgotten by another host, which the catalogue tells. */
 static void worker_refresh_catalogue(struct worker *worker)
 {
-	struct error error;
-	if (!dedup_refresh(worker->engine->dedup, worker->pg, &error))
-		log_write_limited(LOG_dedup_failed, "%s", error.text);
+	struct error error = worker->batch.error;
+	if (worker->pg && dedup_refresh(worker->engine->dedup, worker->pg, &error) && worker->refreshed++ == 0)
+		return;
+	log_write_limited(LOG_dedup_failed, "%s", error.text); /* it does not help */
+	worker_wait_for_host(worker);
 }
 
 static bool worker_commit_unknown(struct record *const *records, size_t count)
@@ -170,6 +175,14 @@ static void worker_stolen(struct worker *worker)
 	worker->engine->stop(worker->engine->self, CHILD_STOLEN);
 }
 
+static void worker_host_failed(struct worker *worker)
+{
+	const struct error *error = &worker->batch.error;
+	log_write_limited(LOG_host_statement_failed, "%s %s; no event is blamed, the pipeline waits", error->sqlstate,
+	                  error->text);
+	worker_wait_for_host(worker);
+}
+
 static void worker_recover(struct worker *worker, struct record *const *records, size_t count)
 {
 	const struct error *error = &worker->batch.error;
@@ -187,11 +200,11 @@ static void worker_recover(struct worker *worker, struct record *const *records,
 	case BATCH_CATALOGUE:
 		worker_refresh_catalogue(worker);
 		break;
-	case BATCH_UNDECIDED:
+	case BATCH_UNDECIDED: /* not alone */
+		worker->limit = count / 2;
+		break;
 	case BATCH_HOST:
-		log_write_limited(LOG_host_statement_failed, "%s %s; no event is blamed, the pipeline waits",
-		                  error->sqlstate, error->text);
-		worker_wait_for_host(worker);
+		worker_host_failed(worker);
 		break;
 	case BATCH_DATABASE:
 		worker_database_lost(worker, records, count);
@@ -206,10 +219,43 @@ static void worker_recover(struct worker *worker, struct record *const *records,
 }
 
 /* Its lane waits a moment, this worker does not: what else it holds goes first. */
-static void worker_put_aside(struct worker *worker, struct record *record)
+static void worker_put_aside(struct worker *worker, struct record *record, int64_t hold_ms)
 {
-	worker_clean_up(worker);
-	worker->back[worker->back_count++] = (struct lanes_return){record, COPY_HOLD_MS};
+	worker->back[worker->back_count++] = (struct lanes_return){record, hold_ms};
+}
+
+/* Is its statement wrong for every event?  Others get the chance to prove that it is not; when there are none, or none
+ * did for a while, the pipeline waits with readiness red. */
+static void worker_undecided(struct worker *worker, struct record *record, bool is_last)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	if (worker->undecided_ms == 0)
+		worker->undecided_ms = now_ms;
+	bool is_pause = now_ms - worker->undecided_ms > UNDECIDED_PAUSE_MS ||
+	                (is_last && lanes_queued(worker->engine->lanes) == 0);
+	if (is_pause)
+		worker_host_failed(worker);
+	worker_put_aside(worker, record, is_pause ? 0 : UNDECIDED_HOLD_MS);
+}
+
+/* One event alone, through no fault of its own: others first.  False: it is something else. */
+static bool worker_leave_alone(struct worker *worker, size_t size, size_t left)
+{
+	struct record *record = worker->work[0];
+	switch (worker->batch.failure) {
+	case BATCH_BUSY:
+		worker_clean_up(worker);
+		worker_put_aside(worker, record, COPY_HOLD_MS);
+		return true;
+	case BATCH_UNDECIDED:
+		if (size > 1)
+			return false;
+		worker_clean_up(worker);
+		worker_undecided(worker, record, left == 1);
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* ---- the loop ---- */
@@ -233,19 +279,20 @@ static size_t worker_run_batch(struct worker *worker, size_t count)
 	size = worker->batch.count; /* fewer, when they are large */
 	if (!is_fine && worker_is_stuck(worker, worker->work[0], size)) {
 		worker_clean_up(worker);
+		worker->work[0]->redone = 0; /* the next attempt has as many */
 		batch_retry(&worker->batch, &worker->batch.entries[0], "conflict",
 		            BYTES_LITERAL("dead-locks again and again"));
 		is_fine = true;
 	}
 	if (!is_fine) {
-		bool is_busy = worker->batch.failure == BATCH_BUSY;
-		if (is_busy)
-			worker_put_aside(worker, worker->work[0]);
-		else
+		bool is_gone = worker_leave_alone(worker, size, count);
+		if (!is_gone)
 			worker_recover(worker, worker->work, size);
 		worker_isolate(worker);
-		return is_busy;
+		return is_gone;
 	}
+	worker->refreshed = 0;
+	worker->undecided_ms = 0;
 	worker_grow(worker, worker_begun(&worker->batch), clock_monotonic_us() - started_us);
 	settle_batch(&worker->batch, &settlement);
 	worker->back_count = settlement.back_count;
