@@ -31,8 +31,11 @@ void batch_reset(struct batch *batch)
 	batch->transaction_id[0] = '\0';
 	batch->checks_each_chunk = batch->had_miss = batch->reads = batch->holds = false;
 	batch->handled = batch->ahead = 0;
+	batch->set_metrics = NULL;
 	batch->current = NULL;
-	batch->set_call = NULL;
+	batch->set = NULL;
+	batch->failed = NULL;
+	batch->culprit = NULL;
 	batch->failure = BATCH_FINE;
 }
 
@@ -58,6 +61,8 @@ bool batch_fail_host(struct batch *batch, const struct error *error)
 	/* Our savepoint or our transaction is gone: a statement of the plugin ended it. */
 	if (strcmp(error->sqlstate, "3B001") == 0 || strcmp(error->sqlstate, "25P01") == 0)
 		return batch_fail(batch, BATCH_STOLEN, error);
+	if (error->retriable)
+		return batch_fail(batch, BATCH_AGAIN, error);
 	switch (triage_sqlstate(error->sqlstate)) {
 	case TRIAGE_DATABASE:
 		return batch_fail(batch, BATCH_DATABASE, error);
@@ -72,6 +77,8 @@ bool batch_fail_if_not_events(struct batch *batch, const struct queued *queued, 
 {
 	if (pg_is_broken(batch->pg))
 		return !batch_fail(batch, BATCH_DATABASE, error);
+	if (error->retriable)
+		return !batch_fail(batch, BATCH_AGAIN, error);
 	switch (triage_sqlstate(error->sqlstate)) {
 	case TRIAGE_DATABASE:
 		return !batch_fail(batch, BATCH_DATABASE, error);
@@ -108,10 +115,12 @@ bool batch_queue_ahead(struct batch *batch, const char *sql)
 	return true;
 }
 
+/* After the failure of what travelled ahead the server skips everything up to the sync point. */
 static bool batch_drain(struct batch *batch)
 {
 	struct error error;
 	PGresult *result;
+	batch->ahead = 0;
 	while (pg_next(batch->pg, &result, &error)) {
 		if (!result)
 			return false;
@@ -132,7 +141,7 @@ bool batch_next(struct batch *batch, PGresult **out_result)
 		batch->ahead--;
 		bool is_fine = PQresultStatus(*out_result) == PGRES_COMMAND_OK;
 		if (!is_fine) {
-			pg_result_error(*out_result, "savepoint", &error);
+			pg_result_error(*out_result, "transaction control", &error);
 			batch_fail_host(batch, &error);
 		}
 		PQclear(*out_result);
@@ -248,6 +257,8 @@ static void batch_judge_copies(struct batch *batch)
 			entry->is_conflict = !is_same || original->is_conflict;
 		} else if (original->outcome == OUTCOME_DEAD && is_same) {
 			batch_reject(batch, entry, original->reason, original->error_text);
+		} else if (original->outcome == OUTCOME_RETRY && is_same && !batch->engine->keeps_order) {
+			batch_retry(batch, entry, original->reason, original->error_text);
 		} else if (original->outcome == OUTCOME_RETRY || original->outcome == OUTCOME_BACK) {
 			batch_hold_back(batch, entry);
 		}

@@ -3,8 +3,8 @@
  *
  *   batch_open    records become entries: envelope, place of the id           batch_open.c
  *   batch_claim   BEGIN, claim all ids, tell duplicates                       batch_claim.c
- *   batch_handle  call the handler for each new event                         batch_handle.c, batch_set.c
- * (handle_batch) batch_flush   send queued statements in chunks, find culprits             batch_flush.c batch_commit
+ *   batch_handle  call the handler for each new event      batch_handle.c, batch_query.c, batch_set.c (handle_batch)
+ *   batch_flush   send queued statements in chunks, find culprits             batch_flush.c batch_commit
  * release what is not done, check the transaction, COMMIT     batch_commit.c
  *
  * Each step returns false when the transaction can't go on; batch->failure says why and what the worker must do. */
@@ -62,6 +62,13 @@ struct claim_group {
 	size_t count;
 }; /* sorted by key, no copies */
 
+struct set { /* the events of one call of handle_batch */
+	struct entry **entries;
+	size_t count;
+	struct idem_item *items;
+	struct idem_call *call; /* the batch call: the worker's last one */
+};
+
 struct batch {
 	struct engine *engine;
 	struct pg *pg;
@@ -75,18 +82,23 @@ struct batch {
 	struct claim_group *claims;
 	size_t claim_count;
 	struct entry **pending;
-	size_t pending_count;       /* DONE, not flushed yet */
-	int64_t begun_ms;           /* monotonic, of BEGIN */
-	char transaction_id[24];    /* as text; "" outside a transaction */
-	size_t savepoints;          /* chunk savepoints standing: c0 … */
-	bool checks_each_chunk;     /* deferred constraints are checked per chunk, not per flush */
-	bool had_miss;              /* an expectation missed: chunks are verified before the next is sent */
-	size_t handled;             /* events whose handler was called: one at least before time is looked at */
-	struct idem_call *set_call; /* of handle_batch while it runs, else NULL */
-	struct entry *current;      /* whose handler runs now, NULL in handle_batch */
-	bool reads;                 /* the run made a query: its savepoint r stands, its statements are sent at once */
-	size_t ahead;               /* answers of batch_queue_ahead still to come */
-	bool holds;                 /* some entry is RETRY or BACK: its lane is held back */
+	size_t pending_count;                /* DONE, not flushed yet */
+	int64_t begun_ms;                    /* monotonic, of BEGIN */
+	char transaction_id[24];             /* as text; "" outside a transaction */
+	size_t savepoints;                   /* chunk savepoints standing: c0 … */
+	bool checks_each_chunk;              /* deferred constraints are checked per chunk, not per flush */
+	bool had_miss;                       /* an expectation missed: chunks are verified before the next is sent */
+	struct recorded_metric *set_metrics; /* of the calls of handle_batch that stand */
+	int64_t idle_until_ms;               /* monotonic: the server ends a transaction that is idle longer */
+	size_t handled;           /* events whose handler was called: one at least before time is looked at */
+	struct set *set;          /* of handle_batch while it runs, else NULL */
+	struct entry *current;    /* whose handler runs now, NULL in handle_batch */
+	struct idem_call *failed; /* of this run: the call whose statement failed first, while the plugin waited */
+	struct queued *culprit;   /* that statement, when it was a queued one */
+	struct error culprit_error;
+	bool reads;   /* the run made a query: its savepoint r stands, its statements are sent at once */
+	size_t ahead; /* answers of batch_queue_ahead still to come */
+	bool holds;   /* some entry is RETRY or BACK: its lane is held back */
 	enum batch_failure failure;
 	struct error error;
 };
@@ -140,6 +152,13 @@ bool batch_queue_release(struct batch *batch, const struct claim_group *group) M
 /* After BATCH_STOLEN and a ROLLBACK: a COMMIT of the plugin's kept the claims of events that have no effect, and they
  * would be lost as duplicates.  Releases them in a transaction of their own. */
 bool batch_release_stolen(struct batch *batch) MUST_CHECK;
+/* The order of locks; 0: as queued. */
+int batch_compare_locks(const struct queued *left, const struct queued *right);
+struct queued *batch_sort_queued(struct batch *batch, struct queued *first);
+/* handle_batch: everything queued so far, taken out, so that a query of one item sees it. */
+struct queued *batch_set_take_queued(struct batch *batch);
+/* A statement of the plugin's that ended the transaction: true when batch->failure was set. */
+bool batch_is_stolen(struct batch *batch, PGresult *result);
 /* One event's or one set's own statements, each answer looked at, behind savepoint r.  *out_culprit: the statement that
  * failed or missed (then *out_error says how; a miss has no sqlstate and code ERROR_LIMIT), or NULL. */
 bool batch_send_now(struct batch *batch, struct queued *first, struct queued **out_culprit,

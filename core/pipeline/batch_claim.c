@@ -12,7 +12,7 @@
 #include "core/db/array.h"
 #include "core/pipeline/batch.h"
 
-static const struct pg_statement begin = {.sql = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"};
+static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 /* A copy of an id in somebody's open transaction holds back only itself: on 55P03 the batch is halved, and the copy
  * that is alone in the end waits in its lane. */
 static const struct pg_statement wait_shortly = {.sql = "SET LOCAL lock_timeout = '250ms'"};
@@ -50,11 +50,29 @@ bool batch_queue_release(struct batch *batch, const struct claim_group *group)
 	return claim_queue(batch, &group->table->release, group, false);
 }
 
+/* Behind a transaction pooler the session's own limits may be another client's. */
+static bool claim_queue_limits(struct batch *batch)
+{
+	const struct config_database *database = &batch->engine->config->database;
+	char sql[100];
+	if (database->pooler == CONFIG_POOLER_NONE)
+		return true;
+	snprintf(sql, sizeof(sql), "SET LOCAL statement_timeout = %" PRId64, database->statement_timeout_ms);
+	if (!batch_queue_ahead(batch, sql))
+		return false;
+	snprintf(sql, sizeof(sql), "SET LOCAL idle_in_transaction_session_timeout = %" PRId64,
+	         engine_idle_in_transaction_ms(batch->engine));
+	return batch_queue_ahead(batch, sql);
+}
+
 static bool claim_send(struct batch *batch)
 {
 	struct error error;
 	batch->begun_ms = clock_monotonic_ms();
-	if (!pg_queue(batch->pg, &begin, NULL, &error) || !pg_queue(batch->pg, &wait_shortly, NULL, &error))
+	batch->idle_until_ms = batch->begun_ms + engine_idle_in_transaction_ms(batch->engine);
+	if (!batch_queue_ahead(batch, begin) || !claim_queue_limits(batch))
+		return false;
+	if (!pg_queue(batch->pg, &wait_shortly, NULL, &error))
 		return batch_fail_host(batch, &error);
 	for (size_t i = 0; i < batch->claim_count; i++)
 		if (!claim_queue(batch, &batch->claims[i].table->claim, &batch->claims[i], true))
@@ -95,6 +113,7 @@ static void claim_take(const struct claim_group *group, const PGresult *result)
 		struct entry *entry = claim_find(group, result_bytes(result, row, 0));
 		ASSERT(entry);
 		entry->claimed = true;
+		entry->record->commit_sent = false; /* the COMMIT whose outcome was unknown did not go through */
 	}
 }
 
@@ -114,7 +133,7 @@ static bool claim_failed(struct batch *batch, const PGresult *result)
 /* Answers in the order of claim_send. */
 static bool claim_read(struct batch *batch)
 {
-	enum { SKIP = 2 }; /* BEGIN, SET LOCAL */
+	enum { SKIP = 1 }; /* SET LOCAL */
 	size_t at = 0;
 	for (PGresult *result;; at++, PQclear(result)) {
 		if (!batch_next(batch, &result))

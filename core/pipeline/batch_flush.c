@@ -43,36 +43,17 @@ struct fault {               /* the first thing that went wrong */
 
 /* ---- order ---- */
 
-static bool op_is_sorted(const struct op *op)
+static int op_compare_sequence(const void *a, const void *b)
 {
-	return plugin_statement(op->entry->call->plugin, op->queued->statement)->lock_param > 0;
+	const struct op *left = a, *right = b;
+	return (left->sequence > right->sequence) - (left->sequence < right->sequence);
 }
 
-static int op_compare_locks(const struct op *left, const struct op *right)
-{
-	if (left->queued->statement != right->queued->statement)
-		return left->queued->statement < right->queued->statement ? -1 : 1;
-	uint32_t at = plugin_statement(left->entry->call->plugin, left->queued->statement)->lock_param - 1;
-	struct bytes a = {left->queued->params.values[at], (size_t)left->queued->params.lengths[at]};
-	struct bytes b = {right->queued->params.values[at], (size_t)right->queued->params.lengths[at]};
-	if (!a.ptr || !b.ptr)
-		return (a.ptr != NULL) - (b.ptr != NULL);
-	int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
-	return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
-/* Statements that name the row they lock go first, by statement and value, so that two batches lock rows in one order.
- */
 static int op_compare(const void *a, const void *b)
 {
 	const struct op *left = a, *right = b;
-	bool left_sorted = op_is_sorted(left), right_sorted = op_is_sorted(right);
-	if (left_sorted != right_sorted)
-		return left_sorted ? -1 : 1;
-	int order = left_sorted ? op_compare_locks(left, right) : 0;
-	if (order != 0)
-		return order;
-	return left->sequence < right->sequence ? -1 : left->sequence > right->sequence;
+	int order = batch_compare_locks(left->queued, right->queued);
+	return order ? order : op_compare_sequence(a, b);
 }
 
 static void flush_collect(struct flush *flush)
@@ -263,6 +244,9 @@ static bool flush_narrow(struct flush *flush, const struct fault *fault, size_t 
 		return false;
 	if (!batch->checks_each_chunk) {
 		batch->checks_each_chunk = true;
+		/* Event by event, or what one event sends later would be missing; the rows it locks now come in any
+		 * order, which a dead-lock would undo. */
+		qsort(flush->ops, flush->count, sizeof(*flush->ops), op_compare_sequence);
 		*out_chunk = 0;
 		return flush_go_back(flush, 0);
 	}

@@ -1,5 +1,5 @@
-/* Step 6: the handler is called for each new event.  What it queues waits for the flush; what it reads is sent at once,
- * with everything queued before it, so that it sees its own and its predecessors' writes. */
+/* Step 6: the handler is called for each new event.  What it queues waits for the flush; what it reads is sent at once
+ * (batch_query.c). */
 #include <stdlib.h>
 
 #include "core/base/assert.h"
@@ -13,6 +13,10 @@ void batch_take_verdict(struct batch *batch, struct entry *entry, idem_verdict v
 	const struct idem_call *call = entry->call;
 	if (atomic_load(&call->cancelled)) {
 		batch_retry(batch, entry, "handler_timeout", call->reason);
+		return;
+	}
+	if (batch->culprit && batch->culprit->call == call) { /* its fate is the same as without a query behind it */
+		batch_judge_culprit(batch, entry, batch->culprit, &batch->culprit_error);
 		return;
 	}
 	if (call->failed && verdict == IDEM_DONE) {
@@ -77,7 +81,7 @@ static int64_t result_affected(PGresult *result)
 }
 
 /* The first net should have refused it; from here on nothing of this transaction can be trusted. */
-static bool batch_is_stolen(struct batch *batch, PGresult *result)
+bool batch_is_stolen(struct batch *batch, PGresult *result)
 {
 	static const char *const tags[] = {"COMMIT", "ROLLBACK", "BEGIN", "START TRANSACTION", "PREPARE TRANSACTION"};
 	const char *tag = PQcmdStatus(result);
@@ -146,155 +150,13 @@ bool batch_check_constraints(struct batch *batch, bool *out_fine, struct error *
 	}
 }
 
-/* ---- reading: tx->query ---- */
-
-static bool batch_begin_reading(struct batch *batch)
-{
-	if (batch->reads)
-		return true;
-	if (!batch->set_call && !batch_flush(batch))
-		return false;
-	if (!batch->set_call && !batch_queue_ahead(batch, "SAVEPOINT r"))
-		return false;
-	batch->reads = true;
-	return true;
-}
-
-/* The run's own statements so far, so that the query sees them. */
-static idem_status batch_send_own(struct batch *batch, struct idem_call *call)
-{
-	struct queued *culprit;
-	struct error error;
-	if (!call->queued_first)
-		return IDEM_OK;
-	if (!batch_send_now(batch, call->queued_first, &culprit, &error)) {
-		call_set_error(call, IDEM_E_DB, batch->error.sqlstate, true, "the batch can't go on");
-		return IDEM_E_DB;
-	}
-	call->queued_first = NULL;
-	call->queued_tail = &call->queued_first;
-	if (!culprit)
-		return IDEM_OK;
-	call_set_error(call, IDEM_E_DB, error.sqlstate, false, "%s", error.text);
-	return IDEM_E_DB;
-}
-
-static idem_status batch_query_answer(struct batch *batch, struct idem_call *call, PGresult *result,
-                                      const struct queued *declared, PGresult **out_result)
-{
-	struct error error;
-	if (batch_is_stolen(batch, result)) {
-		PQclear(result);
-		call_set_error(call, IDEM_E_DB, batch->error.sqlstate, true, "the batch can't go on");
-		return IDEM_E_DB;
-	}
-	if (PQresultStatus(result) != PGRES_FATAL_ERROR) {
-		if (declared)
-			atomic_store_explicit(&batch->engine->proved[declared->statement], true, memory_order_relaxed);
-		*out_result = result;
-		return IDEM_OK;
-	}
-	pg_result_error(result, "query", &error);
-	PQclear(result);
-	bool is_cancelled = atomic_load(&call->cancelled) && strcmp(error.sqlstate, "57014") == 0;
-	if (!is_cancelled && batch_fail_if_not_events(batch, declared, &error))
-		call_set_error(call, IDEM_E_DB, error.sqlstate, true, "the batch can't go on");
-	else
-		call_set_error(call, is_cancelled ? IDEM_E_CANCELLED : IDEM_E_DB, error.sqlstate,
-		               triage_sqlstate(error.sqlstate) == TRIAGE_RETRY, "%s", error.text);
-	call->failed = true;
-	return is_cancelled ? IDEM_E_CANCELLED : IDEM_E_DB;
-}
-
-static bool batch_query_send(struct batch *batch, const struct pg_statement *statement, const struct pg_params *params,
-                             bool is_declared)
-{
-	struct error error;
-	bool is_sent = is_declared ? pg_queue(batch->pg, statement, params, &error)
-	                           : pg_queue_once(batch->pg, statement, params, &error);
-	return (is_sent || batch_fail_host(batch, &error)) && batch_sync(batch);
-}
-
-static idem_status batch_query_wait(struct batch *batch, struct idem_call *call, const struct queued *declared,
-                                    PGresult **out_result)
-{
-	PGresult *result, *sync;
-	watch_query(batch->watch, true);
-	bool is_fine = batch_next(batch, &result) && batch_next(batch, &sync);
-	watch_query(batch->watch, false);
-	if (!is_fine) {
-		call_set_error(call, IDEM_E_DB, batch->error.sqlstate, true, "the batch can't go on");
-		return IDEM_E_DB;
-	}
-	return batch_query_answer(batch, call, result, declared, out_result);
-}
-
-/* Which declared statement an address is, for what is known about it. */
-static const struct queued *batch_declared(struct batch *batch, const struct pg_statement *statement,
-                                           struct queued *found)
-{
-	if (!plugin_owns_statement(batch->engine->plugin, statement))
-		return NULL;
-	for (uint32_t id = 1; id < ENGINE_MAX_STATEMENTS; id++) {
-		const struct plugin_statement *each = plugin_statement(batch->engine->plugin, id);
-		if (!each)
-			break;
-		if (&each->pg == statement) {
-			found->statement = id;
-			return found;
-		}
-	}
-	return NULL;
-}
-
-static idem_status batch_query(void *self, struct idem_call *call, const struct pg_statement *statement,
-                               const struct pg_params *params, PGresult **out_result)
-{
-	struct batch *batch = self;
-	struct queued found;
-	if (batch->failure != BATCH_FINE || call->failed) {
-		call_set_error(call, IDEM_E_DB, "25P02", batch->failure != BATCH_FINE, "a statement failed before");
-		return IDEM_E_DB;
-	}
-	if (atomic_load(&call->cancelled) || (batch->set_call && atomic_load(&batch->set_call->cancelled)))
-		return IDEM_E_CANCELLED;
-	const struct queued *declared = batch_declared(batch, statement, &found);
-	if (!batch_begin_reading(batch)) {
-		call_set_error(call, IDEM_E_DB, batch->error.sqlstate, true, "the batch can't go on");
-		return IDEM_E_DB;
-	}
-	if (batch->current && batch_is_held_back(batch, batch->current)) {
-		atomic_store(&call->cancelled, 1); /* an earlier event of its lane failed in the flush just now */
-		call->failed = true;
-		return IDEM_E_CANCELLED;
-	}
-	idem_status status = batch_send_own(batch, call);
-	if (status != IDEM_OK)
-		return status;
-	if (!batch_query_send(batch, statement, params, declared != NULL)) {
-		call_set_error(call, IDEM_E_DB, "", true, "the batch can't go on");
-		return IDEM_E_DB;
-	}
-	return batch_query_wait(batch, call, declared, out_result);
-}
-
-/* An item of handle_batch extends the deadline of the whole call. */
-static int64_t batch_deadline_moved(void *self, struct idem_call *call)
-{
-	struct batch *batch = self;
-	int64_t deadline_ms = atomic_load(&call->deadline_ms);
-	if (batch->set_call && batch->set_call != call)
-		atomic_store(&batch->set_call->deadline_ms, deadline_ms);
-	return deadline_ms;
-}
-
-const struct call_backend batch_backend = {.query = batch_query, .deadline_moved = batch_deadline_moved};
-
 /* ---- calling ---- */
 
 static idem_verdict batch_call_handler(struct batch *batch, struct entry *entry)
 {
 	const struct idem_plugin *plugin = plugin_descriptor(batch->engine->plugin);
+	batch->failed = NULL;
+	batch->culprit = NULL;
 	struct idem_call *handle = call_enter(entry->call, batch->engine->pipeline->plugin.timeout_ms);
 	assert_note(batch_event_name(entry));
 	watch_enter(batch->watch, entry->call, batch_event_name(entry));

@@ -4,13 +4,6 @@
 #include "core/base/log.h"
 #include "core/pipeline/batch.h"
 
-struct set { /* the events of one call */
-	struct entry **entries;
-	size_t count;
-	struct idem_item *items;
-	struct idem_call *call; /* the batch call: the worker's last one */
-};
-
 enum set_result {
 	SET_FINE,  /* every DONE stands */
 	SET_AGAIN, /* an event whose statements were sent fell out: call again without it */
@@ -42,12 +35,14 @@ static idem_status set_call(struct batch *batch, struct set *set)
 {
 	struct idem_call *handle;
 	set_enter(batch, set, &handle);
-	batch->set_call = set->call;
+	batch->set = set;
+	batch->failed = NULL;
+	batch->culprit = NULL;
 	watch_enter(batch->watch, set->call, batch_event_name(set->entries[0]));
 	idem_status status = plugin_descriptor(batch->engine->plugin)
 	                             ->handle_batch(plugin_self(batch->engine->plugin), handle, set->items, set->count);
 	watch_leave(batch->watch);
-	batch->set_call = NULL;
+	batch->set = NULL;
 	batch->reads = false;
 	call_leave(set->call);
 	for (size_t i = 0; i < set->count; i++)
@@ -58,7 +53,8 @@ static idem_status set_call(struct batch *batch, struct set *set)
 
 /* ---- what came of it ---- */
 
-/* The verdicts, in order, so that an event behind a RETRY of its lane is held back although the plugin did it. */
+/* The verdicts, in order, so that an event behind a RETRY of its lane is held back although the plugin did it.  What
+ * an event without DONE has sent already must be undone with it. */
 static enum set_result set_take_verdicts(struct batch *batch, struct set *set)
 {
 	enum set_result result = SET_FINE;
@@ -68,24 +64,50 @@ static enum set_result set_take_verdicts(struct batch *batch, struct set *set)
 			batch_hold_back(batch, entry);
 		else
 			batch_take_verdict(batch, entry, set->items[i].verdict);
-		bool was_done = set->items[i].verdict == IDEM_DONE && entry->outcome != OUTCOME_DONE;
-		if (was_done || entry->call->failed)
+		bool was_done = set->items[i].verdict == IDEM_DONE;
+		if (entry->outcome != OUTCOME_DONE && (was_done || entry->call->failed || entry->call->has_queried))
 			result = SET_AGAIN;
 	}
 	return result;
 }
 
+static void set_append(struct queued ***tail, struct idem_call *call)
+{
+	if (!call->queued_first)
+		return;
+	**tail = call->queued_first;
+	*tail = call->queued_tail;
+}
+
 static struct queued *set_queued(struct set *set)
 {
-	struct queued *first = set->call->queued_first;
-	struct queued **tail = first ? set->call->queued_tail : &first;
-	for (size_t i = 0; i < set->count; i++) {
-		struct idem_call *call = set->entries[i]->call;
-		if (set->entries[i]->outcome != OUTCOME_DONE || !call->queued_first)
-			continue;
-		*tail = call->queued_first;
-		tail = call->queued_tail;
-	}
+	struct queued *first = NULL, **tail = &first;
+	set_append(&tail, set->call);
+	for (size_t i = 0; i < set->count; i++)
+		if (set->entries[i]->outcome == OUTCOME_DONE)
+			set_append(&tail, set->entries[i]->call);
+	return first;
+}
+
+static void set_forget_queued(struct idem_call *call)
+{
+	if (call->queued_first)
+		call->has_queried = true;
+	call->queued_first = NULL;
+	call->queued_tail = &call->queued_first;
+}
+
+struct queued *batch_set_take_queued(struct batch *batch)
+{
+	struct set *set = batch->set;
+	struct queued *first = NULL, **tail = &first;
+	set_append(&tail, set->call);
+	for (size_t i = 0; i < set->count; i++)
+		set_append(&tail, set->entries[i]->call);
+	*tail = NULL;
+	set_forget_queued(set->call);
+	for (size_t i = 0; i < set->count; i++)
+		set_forget_queued(set->entries[i]->call);
 	return first;
 }
 
@@ -102,7 +124,7 @@ static enum set_result set_send(struct batch *batch, struct set *set)
 	struct queued *culprit;
 	struct error error;
 	bool is_fine;
-	if (!batch_send_now(batch, set_queued(set), &culprit, &error))
+	if (!batch_send_now(batch, batch_sort_queued(batch, set_queued(set)), &culprit, &error))
 		return SET_BROKEN;
 	if (culprit) {
 		struct entry *entry = set_entry_of(set, culprit->call);
@@ -129,6 +151,8 @@ static void set_judge_single(struct batch *batch, struct set *set, idem_status s
 	struct error error;
 	if (atomic_load(&set->call->cancelled)) {
 		batch_retry(batch, entry, "handler_timeout", set->call->reason);
+	} else if (batch->culprit) {
+		batch_judge_culprit(batch, entry, batch->culprit, &batch->culprit_error);
 	} else if (failed && failed->sqlstate[0]) {
 		error_set(&error, ERROR_DB, "%.*s", (int)failed->message.len, failed->message.ptr);
 		memcpy(error.sqlstate, failed->sqlstate, sizeof(error.sqlstate) - 1);
@@ -139,12 +163,27 @@ static void set_judge_single(struct batch *batch, struct set *set, idem_status s
 	}
 }
 
+/* The statement of one event failed while the plugin waited.  What the others say behind it means nothing. */
+static enum set_result set_judge_failed(struct batch *batch, struct set *set)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		struct entry *entry = set->entries[i];
+		if (entry->call == batch->failed)
+			batch_take_verdict(batch, entry, set->items[i].verdict);
+		else
+			entry->outcome = OUTCOME_DONE;
+	}
+	return SET_AGAIN;
+}
+
 static enum set_result set_try(struct batch *batch, struct set *set)
 {
 	idem_status status = set_call(batch, set);
 	if (batch->failure != BATCH_FINE)
 		return SET_BROKEN;
 	bool is_cancelled = atomic_load(&set->call->cancelled);
+	if (batch->failed && batch->failed != set->call && !is_cancelled)
+		return set_judge_failed(batch, set);
 	if (status < 0 || set->call->failed || is_cancelled) {
 		if (set->count > 1)
 			return SET_HALVE;
@@ -168,6 +207,17 @@ static void set_keep_done(struct batch *batch, struct set *set)
 			set->entries[kept++] = entry;
 	}
 	set->count = kept;
+}
+
+/* The next call begins with none. */
+static void set_keep_metrics(struct batch *batch, struct set *set)
+{
+	struct recorded_metric **tail = &set->call->metrics;
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = batch->set_metrics;
+	batch->set_metrics = set->call->metrics;
+	set->call->metrics = NULL;
 }
 
 static bool set_run(struct batch *batch, struct set set);
@@ -211,8 +261,10 @@ static bool set_run(struct batch *batch, struct set set)
 		if (result == SET_HALVE)
 			return set_halve(batch, &set);
 		set_keep_done(batch, &set);
-		if (result == SET_FINE)
+		if (result == SET_FINE) {
+			set_keep_metrics(batch, &set);
 			break;
+		}
 	}
 	for (size_t i = 0; i < set.count; i++)
 		set.entries[i]->settled = true;

@@ -47,8 +47,20 @@ static void settle_retry(struct batch *batch, struct entry *entry, struct settle
 	settle_back(settlement, entry->record, retry->delays.ms[entry->attempt - 1]);
 }
 
+/* What handle_batch recorded on the call of the whole batch. */
+static void settle_set_metrics(struct batch *batch)
+{
+	if (!batch->set_metrics)
+		return;
+	struct idem_call *call = &batch->calls[batch->calls_count - 1];
+	call->metrics = batch->set_metrics;
+	batch->set_metrics = NULL;
+	call_apply_metrics(call);
+}
+
 void settle_batch(struct batch *batch, struct settlement *settlement)
 {
+	settle_set_metrics(batch);
 	for (size_t i = 0; i < batch->count; i++) {
 		struct entry *entry = &batch->entries[i];
 		switch (entry->outcome) {

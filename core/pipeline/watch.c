@@ -37,13 +37,15 @@ void watch_enter(struct watch *watch, struct idem_call *call, const char *event_
 	watch->call = call;
 	watch->event_id = event_id;
 	watch->cancel_sent = false;
+	watch->since_ms = 0;
 	PTHREAD_OK(pthread_mutex_unlock(&watch->lock));
 }
 
-void watch_query(struct watch *watch, bool waits)
+void watch_wait(struct watch *watch, enum watch_state state)
 {
 	PTHREAD_OK(pthread_mutex_lock(&watch->lock));
-	watch->state = waits ? WATCH_QUERY : WATCH_HANDLER;
+	watch->state = state;
+	watch->since_ms = clock_monotonic_ms();
 	PTHREAD_OK(pthread_mutex_unlock(&watch->lock));
 }
 
@@ -73,7 +75,8 @@ struct watchdog {
 static void watchdog_look(struct watchdog *watchdog, struct watch *watch, int64_t now_ms)
 {
 	PTHREAD_OK(pthread_mutex_lock(&watch->lock));
-	int64_t late_ms = watch->state == WATCH_IDLE ? -1 : now_ms - atomic_load(&watch->call->deadline_ms);
+	bool is_timed = watch->state == WATCH_HANDLER || watch->state == WATCH_QUERY;
+	int64_t late_ms = is_timed ? now_ms - atomic_load(&watch->call->deadline_ms) : -1;
 	if (late_ms >= 0 && !atomic_exchange(&watch->call->cancelled, 1)) {
 		metrics_add(watchdog->metrics, METRIC_handler_timeouts, 1);
 		log_write(LOG_handler_timeout, "event %s overran its deadline and is cancelled", watch->event_id);
@@ -82,7 +85,8 @@ static void watchdog_look(struct watchdog *watchdog, struct watch *watch, int64_
 		watch->cancel_sent = true;
 		pg_cancel(watch->pg);
 	}
-	if (late_ms > watchdog->grace_ms && watch->state == WATCH_HANDLER) {
+	bool is_over = late_ms > watchdog->grace_ms && now_ms - watch->since_ms > watchdog->grace_ms;
+	if (is_over && watch->state == WATCH_HANDLER) {
 		log_write(LOG_handler_hang, "event %s did not come back %lld ms after its deadline; the process ends",
 		          watch->event_id, (long long)late_ms);
 		_exit(CHILD_INTERNAL);

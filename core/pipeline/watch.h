@@ -12,7 +12,8 @@
 enum watch_state {
 	WATCH_IDLE,    /* no handler runs */
 	WATCH_HANDLER, /* in the plugin's code */
-	WATCH_QUERY    /* the plugin waits in tx->query: its statement may be cancelled */
+	WATCH_QUERY,   /* the plugin waits in tx->query: its statement may be cancelled */
+	WATCH_HOST /* the plugin waits in tx->query for statements of other events, which are not cancelled for it */
 };
 
 struct watch {                /* one worker's; written by the worker, read by the watchdog */
@@ -22,13 +23,15 @@ struct watch {                /* one worker's; written by the worker, read by th
 	const char *event_id;   /* for the log; valid while state is not IDLE */
 	struct pg *pg;
 	bool cancel_sent;
+	int64_t since_ms; /* monotonic: the plugin's code runs again; time inside the host is no hang */
 };
 
 void watch_init(struct watch *watch);
 void watch_done(struct watch *watch);
 void watch_set_pg(struct watch *watch, struct pg *pg);
 void watch_enter(struct watch *watch, struct idem_call *call, const char *event_id);
-void watch_query(struct watch *watch, bool waits);
+/* Between enter and leave: QUERY or HOST, then HANDLER again. */
+void watch_wait(struct watch *watch, enum watch_state state);
 void watch_leave(struct watch *watch);
 
 struct watchdog;
