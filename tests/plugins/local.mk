@@ -1,5 +1,7 @@
 # Test plugins, each tests/plugins/<folder>/<name>.so from one source; built by make check.
 REF_PLUGINS = tests/plugins/ref/ref.so tests/plugins/ref/ref_batch.so tests/plugins/ref/ref_isolated.so
+STEER_PLUGINS = \
+	tests/plugins/steer/steer_one.so tests/plugins/steer/steer_locks.so tests/plugins/steer/steer_batch.so
 GOOD_PLUGINS = \
 	tests/plugins/good/good_isolated.so tests/plugins/good/good_life.so tests/plugins/good/good_minimal.so \
 	tests/plugins/good/good_newer.so tests/plugins/good/good_options.so
@@ -17,15 +19,17 @@ BAD_PLUGINS = \
 	tests/plugins/bad/bad_start_declare.so tests/plugins/bad/bad_struct_size.so tests/plugins/bad/bad_symbol.so \
 	tests/plugins/bad/bad_throw.so tests/plugins/bad/bad_type.so tests/plugins/bad/bad_type_twice.so \
 	tests/plugins/bad/bad_version.so
-TEST_PLUGINS = $(REF_PLUGINS) $(GOOD_PLUGINS) $(BAD_PLUGINS)
+TEST_PLUGINS = $(REF_PLUGINS) $(STEER_PLUGINS) $(GOOD_PLUGINS) $(BAD_PLUGINS)
 $(TEST_PLUGINS): $(SDK_FILES)
 $(BAD_PLUGINS): $(srcdir)/tests/plugins/bad/bad.h
 tests/plugins/ref/ref_isolated.so: $(srcdir)/tests/plugins/ref/ref.c
+$(STEER_PLUGINS): $(srcdir)/tests/plugins/steer/steer.c
 tests/plugins/bad/bad_symbol.so: PLUGIN_EXTRA = -Wl,-z,undefs
 check_DATA += $(TEST_PLUGINS)
 CLEANFILES += $(TEST_PLUGINS)
 EXTRA_DIST += tests/plugins/README.md tests/plugins/ref/ref.c tests/plugins/ref/ref_batch.c tests/plugins/ref/ref_isolated.c \
-	tests/plugins/ref/ref.sql \
+	tests/plugins/ref/ref.sql tests/plugins/steer/steer.c tests/plugins/steer/steer_one.c \
+	tests/plugins/steer/steer_locks.c tests/plugins/steer/steer_batch.c \
 	tests/plugins/bad/bad_build_id.c tests/plugins/bad/bad_capability.c tests/plugins/bad/bad_code_major.c \
 	tests/plugins/bad/bad_code_minor.c tests/plugins/bad/bad_code_name.c tests/plugins/bad/bad_create.c \
 	tests/plugins/bad/bad_create_abort.c tests/plugins/bad/bad_create_sql.c tests/plugins/bad/bad_extension.c \
