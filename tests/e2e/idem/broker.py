@@ -89,7 +89,18 @@ class Broker:
 
     def watermarks(self, topic):
         """{partition: (low, high)}"""
-        return {p: self.looker.get_watermark_offsets(kafka.TopicPartition(topic, p), timeout=10) for p in self.partitions(topic)}
+        return {p: self._watermarks_of(topic, p) for p in self.partitions(topic)}
+
+    def _watermarks_of(self, topic, partition):
+        """A leader that was named just now may not know it yet: asked until it does."""
+        def ask():
+            try:
+                return self.looker.get_watermark_offsets(kafka.TopicPartition(topic, partition), timeout=10)
+            except kafka.KafkaException as problem:
+                if problem.args[0].code() != kafka.KafkaError.NOT_LEADER_FOR_PARTITION:
+                    raise
+                return None
+        return wait.until(ask, f"the leader of {topic}[{partition}]")
 
     def read(self, topic):
         """Every record of the topic, first to last, as of now; [] when there is no such topic."""

@@ -2,7 +2,7 @@
 import os
 import time
 
-PATIENCE = float(os.environ.get("IDEM_PATIENCE", "1"))  # more under sanitizers and valgrind, less where red is expected
+PATIENCE = float(os.environ.get("IDEM_PATIENCE", "3"))  # more under sanitizers and valgrind, less where red is expected
 
 
 def until(condition, what, timeout=30.0, every=0.05):
