@@ -104,10 +104,10 @@ void source_push(struct source *source, size_t message_count);
 
 /* source_pause.c: pauses what is too full, too far ahead or not due, resumes what is not any more. */
 void source_pause_step(struct source *source);
-/* How many records may come at once without going far over queue.max_bytes. */
-size_t source_total_bytes(const struct source *source);
+size_t source_total_bytes(const struct source *source); /* of all records that are not freed */
 /* May the partition hold that much more?  One poll can bring far more than the average says. */
 bool source_has_room(const struct source *source, const struct source_partition *partition, size_t bytes);
+/* How many records may come at once without going far over queue.max_bytes. */
 size_t source_poll_room(const struct source *source);
 
 /* source_offsets.c: about once a second one commit. */

@@ -48,9 +48,10 @@ static bool holds_too_many_bytes(const struct source *source, const struct sourc
 
 bool source_has_room(const struct source *source, const struct source_partition *partition, size_t bytes)
 {
-	size_t threshold = bytes_threshold(source);
-	return source->total_bytes + bytes <= threshold ||
-	       partition_record_bytes(partition->tracker) + bytes <= threshold / source->count;
+	size_t threshold = bytes_threshold(source), held = partition_record_bytes(partition->tracker);
+	if (held == 0)
+		return true; /* else a record larger than the share would never come */
+	return source->total_bytes + bytes <= threshold || held + bytes <= threshold / source->count;
 }
 
 static bool is_not_due(const struct source_partition *partition, int64_t now_ms)

@@ -125,6 +125,18 @@ START_TEST(bytes_stay_under_their_cap_and_a_small_partition_flows)
 }
 END_TEST
 
+START_TEST(a_record_larger_than_the_cap_still_comes)
+{
+	host.pipeline.queue.max_bytes = 64 << 10;
+	broker_produce_many(&broker, 3, 3, 100 << 10);
+	host_start(&host, &broker, NULL);
+	host_wait_total(&host, 9);
+	host_stop(&host);
+	for (int i = 0; i < 3; i++)
+		expect_all(&host, i, 3);
+}
+END_TEST
+
 START_TEST(nothing_is_fetched_while_paused_and_nothing_is_lost)
 {
 	host.pipeline.queue.depth = 50;
@@ -333,6 +345,7 @@ int main(void)
 	tcase_add_test(tests, a_slow_partition_holds_back_no_other);
 	tcase_add_test(tests, too_far_past_the_first_unfinished_record_is_paused);
 	tcase_add_test(tests, bytes_stay_under_their_cap_and_a_small_partition_flows);
+	tcase_add_test(tests, a_record_larger_than_the_cap_still_comes);
 	tcase_add_test(tests, nothing_is_fetched_while_paused_and_nothing_is_lost);
 	tcase_add_test(tests, a_source_that_starts_paused_gives_out_nothing);
 	tcase_add_test(tests, a_retry_record_comes_when_it_is_due_and_blocks_nothing);
