@@ -68,6 +68,7 @@ START_TEST(a_slow_partition_holds_back_no_other)
 {
 	host.pipeline.queue.depth = 50;
 	host.held_back = 20;
+	host.batch_max = 1; /* what shares a batch with a slow record waits with it */
 	broker_produce_many(&broker, 3, 1000, 10);
 	host_start(&host, &broker, NULL);
 	host_wait_seen(&host, 1, 1000);
@@ -105,6 +106,7 @@ START_TEST(bytes_stay_under_their_cap_and_a_small_partition_flows)
 {
 	host.pipeline.queue.max_bytes = 1 << 20;
 	host.held_back = 0;
+	host.batch_max = 1;
 	char *value = calloc(1, 20001);
 	memset(value, 'v', 20000);
 	for (int i = 0; i < 150; i++)
