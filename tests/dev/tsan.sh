@@ -7,5 +7,6 @@ export TSAN_OPTIONS=log_path=$build/report:suppressions=$root/tests/dev/tsan.sup
 tests/dev/deps.sh
 mkdir -p "$build"
 gcc -shared -fPIC -O1 -pthread -o "$build/c11threads.so" tests/tools/c11threads.c
-export LD_PRELOAD=$build/c11threads.so
+# Linked in, not preloaded: a pipeline's process does not inherit LD_PRELOAD.
+export LDFLAGS="-Wl,--push-state,--no-as-needed $build/c11threads.so -Wl,--pop-state"
 run_sanitized --enable-tsan "$@"

@@ -1,4 +1,4 @@
-/* C11 threads over POSIX ones, preloaded under ThreadSanitizer: librdkafka starts its threads by thrd_create, which the
+/* C11 threads over POSIX ones, linked in under ThreadSanitizer: librdkafka starts its threads by thrd_create, which the
  * sanitizer of gcc 12 does not know; it crashes in the first of them.  Through this it sees threads, locks and
  * conditions. */
 #include <errno.h>
