@@ -11,12 +11,6 @@ static struct batch *batch_of(size_t side)
 	return &bench.sides[side].batch;
 }
 
-static void first_net_off(void)
-{
-	struct error error;
-	ck_assert_msg(failpoint_arm("sql_check_off=fail:always", &error), "%s", error.text);
-}
-
 static void many(char lane, const char *script, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -450,6 +444,13 @@ START_TEST(a_claim_shows_that_the_unknown_commit_did_not_go_through)
 }
 END_TEST
 
+#ifdef IDEM_FAILPOINTS
+static void first_net_off(void)
+{
+	struct error error;
+	ck_assert_msg(failpoint_arm("sql_check_off=fail:always", &error), "%s", error.text);
+}
+
 static const char *const thefts[] = {"sql:COMMIT AND CHAIN", "sql:COMMIT", "sql:ROLLBACK AND CHAIN",
                                      "sql:RELEASE SAVEPOINT r"};
 
@@ -478,6 +479,7 @@ START_TEST(a_theft_without_an_effect_releases_the_claims)
 	ck_assert_int_eq(bench_claims(), 0);
 }
 END_TEST
+#endif
 
 /* ---- limits of the transaction ---- */
 
@@ -553,9 +555,11 @@ static void add_commit(Suite *suite)
 	tcase_add_checked_fixture(commit, bench_setup, bench_teardown);
 	tcase_add_test(commit, a_row_found_after_a_commit_of_unknown_outcome_means_processed);
 	tcase_add_test(commit, a_claim_shows_that_the_unknown_commit_did_not_go_through);
+#ifdef IDEM_FAILPOINTS
 	tcase_add_loop_test(commit, a_transaction_that_the_plugin_ended_is_noticed, 0,
 	                    (int)(sizeof(thefts) / sizeof(thefts[0])));
 	tcase_add_test(commit, a_theft_without_an_effect_releases_the_claims);
+#endif
 	tcase_add_test(commit, behind_a_pooler_the_limits_travel_with_the_transaction);
 	tcase_add_test(commit, a_handler_that_extends_its_deadline_keeps_its_transaction);
 	suite_add_tcase(suite, commit);

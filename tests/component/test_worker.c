@@ -138,6 +138,7 @@ END_TEST
 
 /* ---- sessions ---- */
 
+#ifdef IDEM_FAILPOINTS
 START_TEST(an_isolated_event_finds_a_clean_session_with_the_hosts_limits)
 {
 	struct error error;
@@ -157,6 +158,7 @@ START_TEST(an_isolated_event_finds_a_clean_session_with_the_hosts_limits)
 	ck_assert_str_eq(bench_notes(), " 1min 65s 0");
 }
 END_TEST
+#endif
 
 START_TEST(metrics_of_the_whole_call_count_when_it_commits)
 {
@@ -238,7 +240,9 @@ int main(int count, char **argv)
 	tcase_add_test(worker, once_it_worked_for_another_event_it_is_the_events_own_fault);
 	tcase_add_test(worker, a_busy_copy_holds_back_only_its_lane);
 	tcase_add_test(worker, a_connection_that_is_lost_is_made_again);
+#ifdef IDEM_FAILPOINTS
 	tcase_add_test(worker, an_isolated_event_finds_a_clean_session_with_the_hosts_limits);
+#endif
 	tcase_add_test(worker, metrics_of_the_whole_call_count_when_it_commits);
 	tcase_add_test(worker, a_statement_of_its_own_is_cancelled_at_the_deadline);
 	tcase_add_test(worker, waiting_for_others_statements_is_neither_late_nor_a_hang);
