@@ -55,13 +55,13 @@ def test_cuts_around_commit_again_and_again_leave_an_exact_ledger(bench, side, f
     case = bench.case(partitions=6)
     case.produce(workload.records)
     proxy, conninfo = bench.proxy()
-    settings = bench.settings(case, "billing", workers=4, batch={"max": 50 if LONG else 100})
+    settings = bench.settings(case, "billing", workers=4, batch={"max": 10 if LONG else 100})
     settings["database"]["conninfo"] = conninfo
     cuts = 100 if LONG else 5
     proxy.cut_when(side, b"COMMIT\0", forward)
     bench.host(settings).start(ready=False)
     for cut in range(1, cuts + 1):
-        wait.until(lambda cut=cut: proxy.cuts == cut, f"cut number {cut}", 30)
+        wait.until(lambda cut=cut: proxy.cuts == cut, lambda cut=cut: f"cut number {cut}, lag {case.lag()}", 30)
         if cut < cuts:
             proxy.cut_when(side, b"COMMIT\0", forward, 1 + cut % 5)
     case.check_ledger(workload, timeout=180)
