@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTITIONS = 4, WAIT_MS = 30000, BATCH = 300000 };
+enum { PARTITIONS = 4, WAIT_MS = 60000, BATCH = 300000 };
 
 struct member_options;
 
@@ -275,7 +275,7 @@ END_TEST
 
 START_TEST(pausing_and_resuming_leaves_no_gap_and_no_duplicate)
 {
-	enum { RECORDS = 20000 };
+	enum { RECORDS = 5000 };
 	struct member member;
 	struct error error;
 	struct member_options options = new_topic(2, RECORDS);
@@ -537,7 +537,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	broker_need(argv);
 	TCase *tests = tcase_create("consumer");
-	tcase_set_timeout(tests, 120);
+	tcase_set_timeout(tests, 240);
 	tcase_add_test(tests, a_new_group_reads_from_the_beginning_and_goes_on_where_it_committed);
 	tcase_add_test(tests, the_offsets_written_into_the_assignment_are_where_reading_starts);
 	tcase_add_test(tests, what_comes_after_a_start_at_the_end_is_not_skipped_by_the_next_member);

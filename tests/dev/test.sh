@@ -37,7 +37,7 @@ count_unit_tests() {
 
 say "unit and component tests (make check)"
 find "$build" -name '*.trs' -delete
-make -C "$build" --no-print-directory -j"$jobs" check || say "make check failed: see the logs in $build"
+make -C "$build" --no-print-directory -j"$jobs" check VERBOSE=1 || say "make check failed: see the logs above, or in $build"
 count_unit_tests
 
 if [ $e2e = yes ]; then
