@@ -1,6 +1,6 @@
 /* idem/sugar.h - <idem/plugin.h> with less typing.  Header only, versioned like source: nothing here is part of the
- *ABI, and a plugin that includes it still links against nothing.  The functions take the host's tables first, then the
- *call.
+ * ABI, and a plugin that includes it still links against nothing.  The functions take the host's tables first, then
+ * the call.
  *
  * Example: the plugin of plugin.h again
  *	#include <idem/sugar.h>
