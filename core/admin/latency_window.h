@@ -6,9 +6,9 @@
 #define LATENCY_WINDOW_MS 60000
 
 struct latency_window {
-	int64_t older[METRICS_LATENCY_BUCKETS],
-	        newer[METRICS_LATENCY_BUCKETS]; /* counts as they were, a minute apart */
-	int64_t next_ms;                        /* monotonic: newer becomes older */
+	/* Counts as they were, a minute apart. */
+	int64_t older[METRICS_LATENCY_BUCKETS], newer[METRICS_LATENCY_BUCKETS];
+	int64_t next_ms; /* monotonic: newer becomes older */
 };
 
 /* To be called more often than once in a minute. */

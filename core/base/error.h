@@ -27,8 +27,7 @@ struct error {
 	bool retriable;   /* the same call may succeed later without anybody's help */
 	bool fatal;       /* the process can't go on */
 	char sqlstate[6]; /* "" when not from PostgreSQL */
-	char text[512]; /* lower case, says what happened to which thing and what to do; never a secret, never a payload
-	                 */
+	char text[512];   /* lower case: what happened to which thing, what to do; never a secret or a payload */
 };
 
 /* Fill *error (NULL allowed); always returns false, so `return error_set(...)` reads well. */

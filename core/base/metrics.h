@@ -19,7 +19,7 @@ enum metric_id {
 #define METRICS_LATENCY_STEPS_LOG2 4
 #define METRICS_LATENCY_STEPS (1 << METRICS_LATENCY_STEPS_LOG2)
 #define METRICS_LATENCY_BUCKETS 528
-#define METRICS_PARTITIONS 1024 /* lag rows; more partitions share the last row */
+#define METRICS_PARTITIONS 1024 /* lag rows; partitions beyond that show none */
 
 struct metrics_lag { /* one assigned partition; used 0: empty row */
 	_Atomic uint32_t used;

@@ -46,8 +46,8 @@ bool pg_queue(struct pg *pg, const struct pg_statement *statement, const struct 
 /* The same without preparing: for statements used once (params may be text of a plugin's own). */
 bool pg_queue_once(struct pg *pg, const struct pg_statement *statement, const struct pg_params *params,
                    struct error *error) MUST_CHECK;
-bool pg_queue_sql(struct pg *pg, const char *sql, struct error *error)
-        MUST_CHECK; /* no parameters, never prepared, any result dropped or returned as usual */
+/* The same without parameters. */
+bool pg_queue_sql(struct pg *pg, const char *sql, struct error *error) MUST_CHECK;
 bool pg_sync(struct pg *pg, struct error *error) MUST_CHECK;
 /* false: the connection broke (nothing more will come).  true: *out_result is the next statement's PGresult (also
  * errors and PGRES_PIPELINE_ABORTED; the caller clears it), or NULL for a sync point. */

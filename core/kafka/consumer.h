@@ -68,8 +68,8 @@ bool kafka_consumer_group_size(struct kafka_consumer *consumer, int timeout_ms, 
                                struct error *error) MUST_CHECK;
 /* Leaves the group: on_revoke is called; then no callback any more. */
 void kafka_consumer_close(struct kafka_consumer *consumer);
-void kafka_consumer_destroy(
-        struct kafka_consumer *consumer); /* after close; NULL allowed; guarded by the shutdown watchdog */
+/* After close; NULL allowed; librdkafka may hang in it: under the shutdown watchdog. */
+void kafka_consumer_destroy(struct kafka_consumer *consumer);
 rd_kafka_t *kafka_consumer_handle(struct kafka_consumer *consumer);
 
 /* A view of a message; headers are put into the arena. */

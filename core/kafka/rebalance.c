@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMITTED_TIMEOUT_MS                                                                                           \
-	30000 /* how long a new assignment waits for the coordinator to say where the group stands */
+#define COMMITTED_TIMEOUT_MS 30000 /* of a new assignment, for the coordinator to say where the group stands */
 #define WATERMARK_TIMEOUT_MS 3000
 #define RESTART_INTERVAL_MS 1000
 

@@ -1,11 +1,12 @@
 /* One batch: records in, one transaction, outcomes out.  The path of an event from step 5 (claim) to step 7 (COMMIT);
  * the rules are ENGINE sections 1 to 3.  A batch belongs to its worker's thread.
  *
- *   batch_open    records become entries: envelope, place of the id           batch_open.c
- *   batch_claim   BEGIN, claim all ids, tell duplicates                       batch_claim.c
- *   batch_handle  call the handler for each new event      batch_handle.c, batch_query.c, batch_set.c (handle_batch)
- *   batch_flush   send queued statements in chunks, find culprits             batch_flush.c batch_commit
- * release what is not done, check the transaction, COMMIT     batch_commit.c
+ *   batch_open         records become entries: envelope, place of the id  batch_open.c
+ *   batch_claim        BEGIN, claim all ids, tell duplicates              batch_claim.c
+ *   batch_handle       call the handler for each new event                batch_handle.c, batch_query.c
+ *   batch_handle_sets  the same in one call, with handle_batch            batch_set.c
+ *   batch_flush        send queued statements in chunks, find culprits    batch_flush.c, batch_order.c
+ *   batch_commit       release what is not done, check, COMMIT            batch_commit.c
  *
  * Each step returns false when the transaction can't go on; batch->failure says why and what the worker must do. */
 #ifndef IDEM_PIPELINE_BATCH_H

@@ -1,5 +1,5 @@
-/* What the workers of a pipeline know together about PostgreSQL: up, or away since when and why.  While it is away one
- * of them tries to connect once a second; the others wait. */
+/* What the workers of a pipeline know together about PostgreSQL: up, or away.  While it is away one of them tries to
+ * connect once a second; the others wait. */
 #ifndef IDEM_PIPELINE_GATE_H
 #define IDEM_PIPELINE_GATE_H
 #include <pthread.h>

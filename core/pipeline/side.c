@@ -26,8 +26,7 @@ struct side {
 	pthread_cond_t changed;
 	bool stopping;
 	struct side_request progress; /* answered by on_written */
-	struct side_request
-	        waited; /* answered by `answer`: side_progress_wait; does not take the other's answer away */
+	struct side_request waited;   /* of side_progress_wait, answered by `answer`: neither takes the other's */
 	enum answer answer;
 	struct pg *pg;
 	int64_t next_tend_ms;

@@ -40,6 +40,6 @@ void source_stop(struct source *source); /* [any thread] */
 void source_set_paused(struct source *source, bool paused);
 /* The answer to on_progress: written, so its offsets may be committed; or not: it is tried again. [any thread] */
 void source_progress_written(struct source *source, bool written);
-void source_destroy(
-        struct source *source); /* after source_run; may hang with librdkafka: under the shutdown watchdog */
+/* After source_run; may hang with librdkafka: under the shutdown watchdog. */
+void source_destroy(struct source *source);
 #endif

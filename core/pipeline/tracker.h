@@ -26,8 +26,8 @@ void partition_finish_many(struct partition *partition, const uint64_t *slots, s
  * partition_committed. */
 int64_t partition_committable(struct partition *partition);
 void partition_committed(struct partition *partition, int64_t next_offset); /* the coordinator acknowledged it */
-int64_t partition_next_offset(
-        struct partition *partition); /* as committable, but also when already committed; -1 none */
+/* As committable, but also when already committed; -1 none. */
+int64_t partition_next_offset(struct partition *partition);
 /* Unfinished and ahead: for pausing. */
 struct partition_load {
 	uint64_t ahead;       /* records from the first unfinished one on, finished or not */

@@ -12,15 +12,14 @@ struct plugin_statement {
 };
 
 struct plugin;
-/* Without running code: architecture, ABI range and name from the ELF section .idem_plugin; sha256 when given. */
-struct plugin_metadata {
+struct plugin_metadata { /* what the file says of itself in its section .idem_plugin */
 	char name[64], version[32], vendor[64], build_id[64];
 	uint16_t abi_major, abi_minor, min_host_minor;
 };
+/* Without running code: machine, ABI, entry, and the digest when sha256 is given (NULL: not checked). */
 bool plugin_inspect(const char *file, const char *sha256, struct plugin_metadata *out_metadata,
                     struct error *error) MUST_CHECK;
-/* Copies file to directory/<sha256>.so (when not there yet) and returns that path in out_path. [supervisor] */
-/* (a staged copy is named by its digest and verified when it is there already) */
+/* Copies file to directory/<sha256>.so, whose path goes to out_path; a copy that is there is verified first. */
 bool plugin_stage(const char *file, const char *directory, char *out_path, size_t size, struct error *error) MUST_CHECK;
 
 /* dlopen(RTLD_NOW | RTLD_LOCAL), idem_plugin_v1, copy in by size, every check; options checked against the table. */

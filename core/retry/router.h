@@ -30,8 +30,8 @@ enum route router_route_of_retry(const struct router *router, uint32_t attempt);
 void router_send(struct router *router, const struct event *event, enum route route, const char *reason,
                  struct bytes error_text, void *opaque);
 void router_poll(struct router *router, int timeout_ms);
-size_t router_pending(
-        struct router *router); /* sent or kept, not acknowledged; bounded by the queue limits of the source */
+/* Sent or kept, not acknowledged; bounded by the queue limits of the source. */
+size_t router_pending(struct router *router);
 void router_destroy(struct router *router, int timeout_ms);
 /* "<group>.retry.<delay>" of tier i (0-based) into out. */
 void router_retry_topic(const struct config_pipeline *pipeline, size_t tier, char *out, size_t size);

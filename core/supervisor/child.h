@@ -25,9 +25,8 @@ enum child_end {
 
 struct child {
 	struct child *next;
-	struct child_plan plan; /* of the process that runs, or that is started next */
-	struct child_plan
-	        successor; /* STOPPING for a reload: takes plan's place when the process ended; name NULL: none */
+	struct child_plan plan;      /* of the process that runs, or that is started next */
+	struct child_plan successor; /* takes plan's place when the process has ended; name NULL: none */
 	enum child_state state;
 	pid_t pid;      /* 0: no process */
 	int pipe_fd;    /* read end of the pipe to it, -1 */
