@@ -39,23 +39,3 @@ void error_clear(struct error *error)
 	if (error)
 		*error = (struct error){.code = ERROR_NONE};
 }
-
-const char *error_code_name(enum error_code code)
-{
-	static const char *const names[] = {
-	        [ERROR_NONE] = "none",
-	        [ERROR_INVALID] = "invalid",
-	        [ERROR_NOMEM] = "nomem",
-	        [ERROR_IO] = "io",
-	        [ERROR_DB] = "db",
-	        [ERROR_KAFKA] = "kafka",
-	        [ERROR_CONFIG] = "config",
-	        [ERROR_PLUGIN] = "plugin",
-	        [ERROR_TIMEOUT] = "timeout",
-	        [ERROR_CANCELLED] = "cancelled",
-	        [ERROR_NOT_FOUND] = "not_found",
-	        [ERROR_LIMIT] = "limit",
-	};
-
-	return (size_t)code < sizeof(names) / sizeof(names[0]) ? names[code] : "unknown";
-}

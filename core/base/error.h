@@ -17,7 +17,6 @@ enum error_code {
 	ERROR_CONFIG,
 	ERROR_PLUGIN, /* the plugin was refused or broke the contract */
 	ERROR_TIMEOUT,
-	ERROR_CANCELLED,
 	ERROR_NOT_FOUND,
 	ERROR_LIMIT /* a configured bound was reached */
 };
@@ -35,6 +34,4 @@ bool error_set(struct error *error, enum error_code code, const char *format, ..
 /* Put "context: " in front of the text; keeps code and properties; returns false. */
 bool error_wrap(struct error *error, const char *format, ...) PRINTF_LIKE(2, 3);
 void error_clear(struct error *error);
-/* The code's name, e.g. "db". */
-const char *error_code_name(enum error_code code);
 #endif

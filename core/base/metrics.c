@@ -82,15 +82,6 @@ int64_t metrics_counts_quantile_us(const int64_t counts[METRICS_LATENCY_BUCKETS]
 	return floor_us + (int64_t)((double)(width_us - 1) * (rank - (double)below) / (double)counts[bucket]);
 }
 
-int64_t metrics_latency_quantile_us(const struct metrics_page *page, double quantile)
-{
-	int64_t counts[METRICS_LATENCY_BUCKETS];
-
-	for (size_t i = 0; i < METRICS_LATENCY_BUCKETS; i++)
-		counts[i] = atomic_load_explicit(&page->latency[i], memory_order_relaxed);
-	return metrics_counts_quantile_us(counts, quantile);
-}
-
 void metrics_set_ready(struct metrics_page *page, bool ready, const char *reason)
 {
 	if (!ready)

@@ -70,9 +70,7 @@ void metrics_publish_text(struct metrics_page *page, const char *text, size_t le
 /* A whole copy, NUL-terminated, into out (METRICS_TEXT_BYTES + 1 bytes); its length. */
 size_t metrics_read_text(const struct metrics_page *page, char *out);
 void metrics_observe_latency(struct metrics_page *page, int64_t us);
-/* The latency that the part `quantile` (0.95: 95 %) of what was observed stayed below; 0 when nothing was. */
-int64_t metrics_latency_quantile_us(const struct metrics_page *page, double quantile);
-/* The same of counts that were taken from such buckets. */
+/* The latency that the part `quantile` (0.95: 95 %) of what was counted stayed below; 0 when nothing was. */
 int64_t metrics_counts_quantile_us(const int64_t counts[METRICS_LATENCY_BUCKETS], double quantile);
 /* The smallest latency counted in latency[bucket]; that of bucket + 1 is the bucket's end. */
 int64_t metrics_latency_floor_us(size_t bucket);

@@ -34,7 +34,6 @@ struct pg {
 	unsigned prepared_count;
 	struct pending_answer *ring; /* of what is in flight, in order */
 	size_t ring_size, ring_head, ring_count;
-	size_t unsynced; /* queued since the last sync */
 };
 
 /* ---- opening ---- */
@@ -323,7 +322,6 @@ bool pg_queue(struct pg *pg, const struct pg_statement *statement, const struct 
 	if (sent != 1)
 		return pg_connection_error(pg, "sending a statement", error);
 	pg_expect(pg, PENDING_STATEMENT, NULL);
-	pg->unsynced++;
 	return true;
 }
 
@@ -336,7 +334,6 @@ bool pg_queue_once(struct pg *pg, const struct pg_statement *statement, const st
 	                      params->lengths, params->formats, statement->result_format) != 1)
 		return pg_connection_error(pg, "sending a statement", error);
 	pg_expect(pg, PENDING_STATEMENT, NULL);
-	pg->unsynced++;
 	return true;
 }
 
@@ -352,13 +349,7 @@ bool pg_sync(struct pg *pg, struct error *error)
 	if (PQpipelineSync(pg->connection) != 1)
 		return pg_connection_error(pg, "sending to postgresql", error);
 	pg_expect(pg, PENDING_SYNC, NULL);
-	pg->unsynced = 0;
 	return true;
-}
-
-bool pg_in_flight(const struct pg *pg)
-{
-	return pg->ring_count > 0;
 }
 
 /* Until an answer is there: writes what is left and reads, so that neither side waits for the other with full buffers.

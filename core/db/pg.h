@@ -52,8 +52,6 @@ bool pg_sync(struct pg *pg, struct error *error) MUST_CHECK;
 /* false: the connection broke (nothing more will come).  true: *out_result is the next statement's PGresult (also
  * errors and PGRES_PIPELINE_ABORTED; the caller clears it), or NULL for a sync point. */
 bool pg_next(struct pg *pg, PGresult **out_result, struct error *error) MUST_CHECK;
-/* Something was sent since the last sync / answers are outstanding. */
-bool pg_in_flight(const struct pg *pg);
 /* Fills *error from a failed result; what: names the statement for people.  retriable: its plan was stale, and behind
  * the sync point a new one is made. */
 bool pg_result_error(const PGresult *result, const char *what, struct error *error);

@@ -67,11 +67,6 @@ static int64_t clamp_ms(int64_t ms)
 	return ms < MS_MAX ? ms : MS_MAX;
 }
 
-void uuid_floor_of_ms(int64_t ms, struct uuid *out_uuid)
-{
-	put_v7(clamp_ms(ms), 0, 0, out_uuid);
-}
-
 int uuid_compare(const struct uuid *a, const struct uuid *b)
 {
 	return memcmp(a->byte, b->byte, sizeof(a->byte));

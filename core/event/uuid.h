@@ -17,7 +17,5 @@ int uuid_version(const struct uuid *uuid);                                  /* 0
 int64_t uuid_time_ms(const struct uuid *uuid);                              /* of a version 7 id */
 /* Strictly rising within the process, also within one millisecond.  [any thread] */
 void uuid_make_v7(int64_t now_ms, struct uuid *out_uuid);
-/* The lowest version 7 shaped value of that millisecond: partition bounds. */
-void uuid_floor_of_ms(int64_t ms, struct uuid *out_uuid);
 int uuid_compare(const struct uuid *a, const struct uuid *b); /* as PostgreSQL orders uuid */
 #endif

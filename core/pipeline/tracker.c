@@ -103,25 +103,6 @@ static void raise_next_offset(struct partition *partition, int64_t offset)
 		partition->next_offset = offset;
 }
 
-static uint64_t begin(struct partition *partition, int64_t offset, int64_t timestamp_ms, int64_t now_ms)
-{
-	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
-	if (partition->tail - partition->head == partition->capacity)
-		grow(partition);
-	if (partition->head == partition->tail)
-		raise_next_offset(partition, offset); /* what lies between is a hole */
-	uint64_t number = partition->tail++;
-	*slot_at(partition, number) = (struct slot){.offset = offset, .came_ms = now_ms, .timestamp_ms = timestamp_ms};
-	partition->unfinished++;
-	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
-	return number;
-}
-
-uint64_t partition_begin(struct partition *partition, int64_t offset, int64_t now_ms)
-{
-	return begin(partition, offset, -1, now_ms);
-}
-
 static void mark_finished(struct partition *partition, uint64_t number)
 {
 	ASSERT(number >= partition->head && number < partition->tail);
@@ -144,20 +125,6 @@ static void advance(struct partition *partition)
 		raise_next_offset(partition, slot->offset + 1);
 		partition->finished_timestamp_ms = slot->timestamp_ms;
 	}
-}
-
-void partition_finish_many(struct partition *partition, const uint64_t *slots, size_t count)
-{
-	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
-	for (size_t i = 0; i < count; i++)
-		mark_finished(partition, slots[i]);
-	advance(partition);
-	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
-}
-
-void partition_finish(struct partition *partition, uint64_t slot)
-{
-	partition_finish_many(partition, &slot, 1);
 }
 
 int64_t partition_committable(struct partition *partition)
@@ -247,11 +214,22 @@ struct record *record_create(rd_kafka_message_t *message, struct partition *part
 
 void record_begin(struct record *record, int64_t now_ms)
 {
+	struct partition *partition = record->partition;
+	int64_t offset = record->message->offset;
 	rd_kafka_timestamp_type_t type;
 	int64_t timestamp_ms = rd_kafka_message_timestamp(record->message, &type);
 	if (type == RD_KAFKA_TIMESTAMP_NOT_AVAILABLE)
 		timestamp_ms = -1;
-	record->slot = begin(record->partition, record->message->offset, timestamp_ms, now_ms);
+	PTHREAD_OK(pthread_mutex_lock(&partition->lock));
+	if (partition->tail - partition->head == partition->capacity)
+		grow(partition);
+	if (partition->head == partition->tail)
+		raise_next_offset(partition, offset); /* what lies between is a hole */
+	record->slot = partition->tail++;
+	*slot_at(partition, record->slot) =
+	        (struct slot){.offset = offset, .came_ms = now_ms, .timestamp_ms = timestamp_ms};
+	partition->unfinished++;
+	PTHREAD_OK(pthread_mutex_unlock(&partition->lock));
 }
 
 void record_ref(struct record *record)

@@ -16,12 +16,6 @@ void partition_unref(struct partition *partition);
 const char *partition_topic(const struct partition *partition);
 int32_t partition_number(const struct partition *partition);
 
-/* [poll] A record was taken from Kafka; gives its slot.  record_begin does it for a record. */
-uint64_t partition_begin(struct partition *partition, int64_t offset, int64_t now_ms);
-/* [any] Finished: processed, duplicate, ignored, or its retry/DLQ record was acknowledged.  Once per slot. */
-void partition_finish(struct partition *partition, uint64_t slot);
-/* [any] Many at once under one lock. */
-void partition_finish_many(struct partition *partition, const uint64_t *slots, size_t count);
 /* The next offset to commit (of the first unfinished record, else the last finished one + 1), or -1: nothing new since
  * partition_committed. */
 int64_t partition_committable(struct partition *partition);
@@ -49,10 +43,11 @@ bool partition_is_revoked(const struct partition *partition); /* atomic */
 
 /* Takes the message; takes a reference to the partition. */
 struct record *record_create(rd_kafka_message_t *message, struct partition *partition);
-/* [poll] partition_begin with the message's offset; remembers the slot. */
+/* [poll] Its partition's tracker counts it from now on; in the order of the offsets. */
 void record_begin(struct record *record, int64_t now_ms);
-void record_finish(struct record *record); /* partition_finish + drops the reference */
-/* The same for many; neighbours of one partition share a lock. */
+/* [any] Once: processed, duplicate, ignored, or its retry or DLQ record was acknowledged.  Drops the reference. */
+void record_finish(struct record *record);
+/* [any] The same for many; neighbours of one partition share a lock. */
 void record_finish_many(struct record *const *records, size_t count);
 /* Drops the reference without finishing: the record will be fetched again by whoever owns the partition. */
 void record_drop(struct record *record);

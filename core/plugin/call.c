@@ -69,12 +69,6 @@ void call_leave(struct idem_call *call)
 	call->run = 0;
 }
 
-void call_restart(struct idem_call *call)
-{
-	ASSERT(call->run == 0);
-	call_forget(call);
-}
-
 void call_apply_metrics(struct idem_call *call)
 {
 	for (struct recorded_metric *each = call->metrics; each; each = each->next)
@@ -84,7 +78,8 @@ void call_apply_metrics(struct idem_call *call)
 
 void call_done(struct idem_call *call)
 {
-	call_restart(call);
+	ASSERT(call->run == 0);
+	call_forget(call);
 	call->event = NULL;
 	call->arena = NULL;
 }

@@ -84,10 +84,9 @@ void call_init(struct idem_call *call, struct plugin *plugin, const struct event
  */
 struct idem_call *call_enter(struct idem_call *call, int64_t timeout_ms);
 void call_leave(struct idem_call *call);
-/* Throws away what the run collected (queued, metrics, rows, reason, error) so that the handler can be called again. */
-void call_restart(struct idem_call *call);
 void call_apply_metrics(struct idem_call *call); /* its transaction committed */
-void call_done(struct idem_call *call);          /* frees results; the arena frees the rest */
+/* Throws away what the run collected: results are freed, the arena frees the rest.  call_init makes it anew. */
+void call_done(struct idem_call *call);
 /* What tx->error() shows; the text is copied.  sqlstate may be NULL. */
 void call_set_error(struct idem_call *call, idem_status code, const char *sqlstate, bool retriable, const char *format,
                     ...) PRINTF_LIKE(5, 6);

@@ -191,11 +191,6 @@ struct router *router_create(const struct router_options *options, struct error 
 	return router;
 }
 
-enum route router_route_of_retry(const struct router *router, uint32_t attempt)
-{
-	return attempt <= router->tier_count ? ROUTE_RETRY : ROUTE_DEAD;
-}
-
 static const char *topic_of(const struct router *router, const struct event *event, enum route route)
 {
 	if (route == ROUTE_DEAD)

@@ -22,10 +22,8 @@ struct router_options {
 struct router;
 /* Makes the retry topics, the one for replays and the DLQ when they are missing. */
 struct router *router_create(const struct router_options *options, struct error *error);
-/* Which route a RETRY verdict of this attempt takes: with mode topics, attempt <= number of delays: ROUTE_RETRY; else
- * ROUTE_DEAD (reason attempts_exhausted). */
-enum route router_route_of_retry(const struct router *router, uint32_t attempt);
-/* Copies everything it needs (the event's arena may be reset after).  event->attempt: the one that just failed.  Never
+/* Copies everything it needs (the event's arena may be reset after).  event->attempt: the one that just failed, for
+ * ROUTE_RETRY at most the number of delays.  Never
  * fails and never blocks: what can't be sent now is kept and tried again. */
 void router_send(struct router *router, const struct event *event, enum route route, const char *reason,
                  struct bytes error_text, void *opaque);

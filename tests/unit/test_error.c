@@ -63,15 +63,6 @@ START_TEST(nobody_has_to_ask_for_the_reason)
 }
 END_TEST
 
-START_TEST(every_code_has_a_name)
-{
-	for (int code = ERROR_NONE; code <= ERROR_LIMIT; code++)
-		ck_assert_str_ne(error_code_name((enum error_code)code), "unknown");
-	ck_assert_str_eq(error_code_name(ERROR_DB), "db");
-	ck_assert_str_eq(error_code_name((enum error_code)999), "unknown");
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("error");
@@ -84,7 +75,6 @@ int main(void)
 	tcase_add_test(tests, wrap_puts_context_in_front_and_keeps_properties);
 	tcase_add_test(tests, long_texts_are_cut_not_overrun);
 	tcase_add_test(tests, nobody_has_to_ask_for_the_reason);
-	tcase_add_test(tests, every_code_has_a_name);
 	suite_add_tcase(suite, tests);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -109,28 +109,6 @@ START_TEST(knows_versions_of_the_rfc_variant_alone)
 }
 END_TEST
 
-START_TEST(the_floor_is_below_every_id_of_its_millisecond)
-{
-	const int64_t ms = INT64_C(0xfedcba987654);
-	struct uuid floor, id, before;
-	char text[UUID_TEXT_BYTES];
-
-	uuid_floor_of_ms(ms, &floor);
-	uuid_to_text(&floor, text);
-	ck_assert_str_eq(text, "fedcba98-7654-7000-8000-000000000000");
-	ck_assert_int_eq(uuid_version(&floor), 7);
-	ck_assert_int_eq(uuid_time_ms(&floor), ms);
-	uuid_floor_of_ms(ms - 1, &before);
-	ck_assert_int_lt(uuid_compare(&before, &floor), 0);
-	id = parsed("fedcba98-7653-7fff-bfff-ffffffffffff");
-	ck_assert_int_lt(uuid_compare(&id, &floor), 0);
-	uuid_floor_of_ms(-1, &floor);
-	ck_assert_int_eq(uuid_time_ms(&floor), 0);
-	uuid_floor_of_ms(INT64_MAX, &floor);
-	ck_assert_int_eq(uuid_time_ms(&floor), INT64_C(0xffffffffffff));
-}
-END_TEST
-
 START_TEST(bytes_compare_unsigned)
 {
 	struct uuid low = parsed("7f890a5d-ac96-774b-bcce-b302099a8057"),
@@ -206,7 +184,6 @@ int main(void)
 	tcase_add_loop_test(tests, refuses_every_other_form, 0, sizeof(refused) / sizeof(*refused));
 	tcase_add_test(tests, refuses_absent_text_and_nul_bytes);
 	tcase_add_test(tests, knows_versions_of_the_rfc_variant_alone);
-	tcase_add_test(tests, the_floor_is_below_every_id_of_its_millisecond);
 	tcase_add_test(tests, bytes_compare_unsigned);
 	tcase_add_test(tests, makes_rising_ids_of_version_7);
 	tcase_add_test(tests, threads_never_make_the_same_id);
