@@ -1,5 +1,6 @@
 #include "core/base/clock.h"
 #include "core/base/assert.h"
+#include <errno.h>
 
 static int64_t wall_offset_ms; /* written before threads start */
 
@@ -48,4 +49,12 @@ struct timespec clock_deadline(int64_t ms)
 		time.tv_sec++;
 	}
 	return time;
+}
+
+bool clock_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *until)
+{
+	int result = pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, until);
+
+	ASSERT(result == 0 || result == ETIMEDOUT);
+	return result == 0;
 }

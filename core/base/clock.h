@@ -1,6 +1,8 @@
 /* Time.  Wall time may be shifted for tests; monotonic time never is.  [any thread] */
 #ifndef IDEM_BASE_CLOCK_H
 #define IDEM_BASE_CLOCK_H
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -8,6 +10,9 @@ int64_t clock_wall_ms(void); /* since 1970, plus the offset */
 int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
 void clock_set_offset_ms(int64_t offset_ms); /* [main] before threads start */
-/* An absolute CLOCK_MONOTONIC time `ms` from now, for pthread_cond_clockwait and the like. */
+/* An absolute CLOCK_MONOTONIC time `ms` from now. */
 struct timespec clock_deadline(int64_t ms);
+/* Waits on cond with lock held, as pthread_cond_wait, at most until that time.  False: it is over.  May return early,
+ * so look at what is waited for either way. */
+bool clock_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *until);
 #endif

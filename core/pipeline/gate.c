@@ -50,7 +50,7 @@ bool gate_wait(struct gate *gate)
 			break;
 		}
 		struct timespec until = clock_deadline(gate->probing || left_ms <= 0 ? GATE_RETRY_MS : left_ms);
-		(void)pthread_cond_clockwait(&gate->changed, &gate->lock, CLOCK_MONOTONIC, &until);
+		(void)clock_wait_until(&gate->changed, &gate->lock, &until);
 	}
 	bool open = !gate->closed;
 	PTHREAD_OK(pthread_mutex_unlock(&gate->lock));

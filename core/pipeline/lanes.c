@@ -1,6 +1,5 @@
 #include "core/pipeline/lanes.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,23 +30,14 @@ static bool is_shared(const struct lanes *lanes)
 	return lanes->ordering == CONFIG_ORDERING_NONE;
 }
 
-static void cond_init_monotonic(pthread_cond_t *cond)
-{
-	pthread_condattr_t attributes;
-	PTHREAD_OK(pthread_condattr_init(&attributes));
-	PTHREAD_OK(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC));
-	PTHREAD_OK(pthread_cond_init(cond, &attributes));
-	PTHREAD_OK(pthread_condattr_destroy(&attributes));
-}
-
 struct lanes *lanes_create(enum config_ordering ordering, size_t workers)
 {
 	struct lanes *lanes = calloc(1, sizeof(*lanes));
 	ASSERT(lanes && workers > 0);
 	lanes->ordering = ordering;
 	PTHREAD_OK(pthread_mutex_init(&lanes->lock, NULL));
-	cond_init_monotonic(&lanes->work);
-	cond_init_monotonic(&lanes->rest);
+	PTHREAD_OK(pthread_cond_init(&lanes->work, NULL));
+	PTHREAD_OK(pthread_cond_init(&lanes->rest, NULL));
 	return lanes;
 }
 
@@ -148,16 +138,14 @@ static bool wait_for_work(struct lanes *lanes, int64_t until_ms)
 	int64_t due_ms = due_heap_first_ms(&lanes->due);
 	if (due_ms >= 0 && (until_ms < 0 || due_ms < until_ms))
 		until_ms = due_ms;
-	int result;
 	lanes->waiting++;
 	if (until_ms >= 0) {
-		struct timespec deadline = clock_deadline(until_ms > now_ms ? until_ms - now_ms : 0);
-		result = pthread_cond_timedwait(&lanes->work, &lanes->lock, &deadline);
+		struct timespec deadline = clock_deadline(until_ms - now_ms);
+		(void)clock_wait_until(&lanes->work, &lanes->lock, &deadline);
 	} else {
-		result = pthread_cond_wait(&lanes->work, &lanes->lock);
+		PTHREAD_OK(pthread_cond_wait(&lanes->work, &lanes->lock));
 	}
 	lanes->waiting--;
-	ASSERT(result == 0 || result == ETIMEDOUT);
 	return true;
 }
 
@@ -335,13 +323,12 @@ void lanes_drop_partition(struct lanes *lanes, struct partition *partition)
 bool lanes_wait_partition(struct lanes *lanes, struct partition *partition, int64_t wait_ms)
 {
 	struct timespec deadline = clock_deadline(wait_ms);
-	int result = 0;
+	bool in_time = true;
 	PTHREAD_OK(pthread_mutex_lock(&lanes->lock));
-	while (partition_taken(partition) > 0 && result == 0)
-		result = pthread_cond_timedwait(&lanes->rest, &lanes->lock, &deadline);
+	while (partition_taken(partition) > 0 && in_time)
+		in_time = clock_wait_until(&lanes->rest, &lanes->lock, &deadline);
 	bool none_left = partition_taken(partition) == 0;
 	PTHREAD_OK(pthread_mutex_unlock(&lanes->lock));
-	ASSERT(result == 0 || result == ETIMEDOUT);
 	return none_left;
 }
 

@@ -67,12 +67,12 @@ void side_progress(struct side *side, const struct dedup_progress *rows, size_t 
 bool side_progress_wait(struct side *side, const struct dedup_progress *rows, size_t count, int timeout_ms)
 {
 	struct timespec until = clock_deadline(timeout_ms);
-	int status = 0;
+	bool is_in_time = true;
 	PTHREAD_OK(pthread_mutex_lock(&side->lock));
 	side->answer = ANSWER_NONE;
 	side_ask(side, &side->waited, rows, count);
-	while (side->answer == ANSWER_NONE && status == 0)
-		status = pthread_cond_clockwait(&side->changed, &side->lock, CLOCK_MONOTONIC, &until);
+	while (side->answer == ANSWER_NONE && is_in_time)
+		is_in_time = clock_wait_until(&side->changed, &side->lock, &until);
 	bool is_written = side->answer == ANSWER_WRITTEN;
 	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
 	return is_written;
@@ -156,7 +156,7 @@ static void *side_main(void *argument)
 			PTHREAD_OK(pthread_mutex_lock(&side->lock));
 		} else {
 			struct timespec until = clock_deadline(left_ms);
-			(void)pthread_cond_clockwait(&side->changed, &side->lock, CLOCK_MONOTONIC, &until);
+			(void)clock_wait_until(&side->changed, &side->lock, &until);
 		}
 	}
 	PTHREAD_OK(pthread_mutex_unlock(&side->lock));

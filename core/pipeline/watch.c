@@ -122,7 +122,7 @@ static void *watchdog_main(void *argument)
 			watchdog_look(watchdog, watchdog->watches[i], now_ms);
 		watchdog_publish(watchdog, now_ms);
 		struct timespec until = clock_deadline(WATCH_TICK_MS);
-		(void)pthread_cond_clockwait(&watchdog->wake, &watchdog->lock, CLOCK_MONOTONIC, &until);
+		(void)clock_wait_until(&watchdog->wake, &watchdog->lock, &until);
 	}
 	PTHREAD_OK(pthread_mutex_unlock(&watchdog->lock));
 	return NULL;

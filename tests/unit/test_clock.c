@@ -47,6 +47,22 @@ START_TEST(a_deadline_is_that_far_away)
 }
 END_TEST
 
+START_TEST(a_wait_ends_at_its_time_and_no_earlier)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+	struct timespec until = clock_deadline(30);
+	int64_t before_us = clock_monotonic_us();
+
+	ck_assert_int_eq(pthread_mutex_lock(&lock), 0);
+	while (clock_wait_until(&cond, &lock, &until))
+		;
+	ck_assert_int_ge(clock_monotonic_us() - before_us, 29000);
+	ck_assert(!clock_wait_until(&cond, &lock, &until));
+	ck_assert_int_eq(pthread_mutex_unlock(&lock), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("clock");
@@ -57,6 +73,7 @@ int main(void)
 	tcase_add_test(tests, wall_time_can_be_shifted_and_monotonic_time_can_not);
 	tcase_add_test(tests, milliseconds_and_microseconds_agree);
 	tcase_add_test(tests, a_deadline_is_that_far_away);
+	tcase_add_test(tests, a_wait_ends_at_its_time_and_no_earlier);
 	suite_add_tcase(suite, tests);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
