@@ -3,6 +3,7 @@
 #include "core/base/log.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 
@@ -11,6 +12,15 @@ static void log_line(const rd_kafka_t *client, int level, const char *facility, 
 	(void)client;
 	if (level <= LOG_WARNING)
 		log_write_limited(LOG_kafka_error, "%s: %s", facility, text);
+}
+
+struct kafka_property *kafka_properties_create(const struct config_properties *properties)
+{
+	struct kafka_property *list = calloc(properties->count + 1, sizeof(*list));
+	ASSERT(list);
+	for (size_t i = 0; i < properties->count; i++)
+		list[i] = (struct kafka_property){properties->items[i].name, properties->items[i].value};
+	return list;
 }
 
 static bool may_be_secret(const char *name)

@@ -2,9 +2,13 @@
 #ifndef IDEM_KAFKA_CLIENT_H
 #define IDEM_KAFKA_CLIENT_H
 #include "core/base/error.h"
+#include "core/config/config.h"
 #include "core/kafka/consumer.h"
 #include <librdkafka/rdkafka.h>
 
+/* What is configured, as the functions of this room take it.  The strings are those of properties; the caller frees;
+ * never NULL. */
+struct kafka_property *kafka_properties_create(const struct config_properties *properties);
 /* defaults, then the user's, then forced: a later one wins.  defaults and forced end with a NULL name, may be NULL.
  * NULL: a property was refused; its name is in *error, its value is not when it may be a secret. */
 rd_kafka_conf_t *kafka_conf_create(const struct kafka_property *defaults, const struct kafka_property *properties,

@@ -63,17 +63,13 @@ static void check_postgresql(const struct config *config, struct findings *findi
 static rd_kafka_t *open_client(const struct config *config, const struct config_pipeline *pipeline, struct error *error)
 {
 	struct config_properties properties;
-	struct kafka_property *items;
+	struct kafka_property *list;
 	rd_kafka_conf_t *conf;
 
 	config_consumer_properties(config, pipeline, &properties);
-	items = calloc(properties.count + 1, sizeof(*items));
-	if (!items)
-		abort();
-	for (size_t i = 0; i < properties.count; i++)
-		items[i] = (struct kafka_property){properties.items[i].name, properties.items[i].value};
-	conf = kafka_conf_create(NULL, items, properties.count, NULL, error);
-	free(items);
+	list = kafka_properties_create(&properties);
+	conf = kafka_conf_create(NULL, list, properties.count, NULL, error);
+	free(list);
 	config_properties_done(&properties);
 	return conf ? kafka_client_create_take(RD_KAFKA_CONSUMER, conf, error) : NULL;
 }

@@ -1,27 +1,17 @@
 #include "core/main/dlq.h"
-#include "core/base/assert.h"
 #include "core/db/schema.h"
+#include "core/kafka/client.h"
 #include "core/main/dlq_print.h"
 #include <stdlib.h>
 
 /* ---- opening ---- */
-
-struct kafka_property *dlq_property_list(const struct config_properties *properties)
-{
-	struct kafka_property *list = calloc(properties->count + 1, sizeof(*list));
-
-	ASSERT(list);
-	for (size_t i = 0; i < properties->count; i++)
-		list[i] = (struct kafka_property){properties->items[i].name, properties->items[i].value};
-	return list;
-}
 
 static bool open_letters(struct dlq *dlq, struct error *error)
 {
 	struct config_properties properties;
 
 	config_consumer_properties(dlq->ctl->config, dlq->pipeline, &properties);
-	struct kafka_property *list = dlq_property_list(&properties);
+	struct kafka_property *list = kafka_properties_create(&properties);
 	const struct dead_letters_options options = {
 	        .pipeline = dlq->pipeline,
 	        .properties = list,

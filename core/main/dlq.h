@@ -22,8 +22,6 @@ struct dlq {
 int dlq_open(const struct ctl *ctl, int64_t default_limit, struct dlq *out_dlq);
 void dlq_close(struct dlq *dlq);
 bool dlq_open_dedup(struct dlq *dlq, struct error *error) MUST_CHECK;
-/* librdkafka's view of them; the caller frees. */
-struct kafka_property *dlq_property_list(const struct config_properties *properties);
 
 /* An exit status; CTL_OK: the walk went to its end, or the visitor had enough. */
 int dlq_walk(struct dlq *dlq, dead_letters_visit *visit);

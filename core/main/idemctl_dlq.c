@@ -1,4 +1,5 @@
 /* idemctl dlq: looking at dead letters, sending them again, giving them up. */
+#include "core/kafka/client.h"
 #include "core/main/dlq.h"
 #include "core/main/dlq_print.h"
 #include "core/retry/replay.h"
@@ -211,7 +212,7 @@ static bool start_replay(struct dlq *dlq, struct error *error)
 	struct config_properties properties;
 
 	config_producer_properties(dlq->ctl->config, dlq->pipeline, &properties);
-	struct kafka_property *list = dlq_property_list(&properties);
+	struct kafka_property *list = kafka_properties_create(&properties);
 	const struct replay_options options = {
 	        .pipeline = dlq->pipeline,
 	        .properties = list,

@@ -10,6 +10,7 @@
 #include "core/base/assert.h"
 #include "core/base/log.h"
 #include "core/db/schema.h"
+#include "core/kafka/client.h"
 #include "core/pipeline/engine.h"
 #include "core/pipeline/side.h"
 #include "core/pipeline/source.h"
@@ -205,23 +206,14 @@ static bool pipeline_open_envelope(struct pipeline *pipeline, int *out_status)
 	return true;
 }
 
-static struct kafka_property *pipeline_properties(const struct config_properties *properties)
-{
-	struct kafka_property *list = calloc(properties->count ? properties->count : 1, sizeof(*list));
-	ASSERT(list);
-	for (size_t i = 0; i < properties->count; i++)
-		list[i] = (struct kafka_property){properties->items[i].name, properties->items[i].value};
-	return list;
-}
-
 static bool pipeline_open_kafka(struct pipeline *pipeline, int *out_status)
 {
 	struct engine *engine = &pipeline->engine;
 	struct error error;
 	config_consumer_properties(engine->config, engine->pipeline, &pipeline->consumer_source);
 	config_producer_properties(engine->config, engine->pipeline, &pipeline->producer_source);
-	pipeline->consumer_properties = pipeline_properties(&pipeline->consumer_source);
-	pipeline->producer_properties = pipeline_properties(&pipeline->producer_source);
+	pipeline->consumer_properties = kafka_properties_create(&pipeline->consumer_source);
+	pipeline->producer_properties = kafka_properties_create(&pipeline->producer_source);
 	const struct router_options router = {
 	        .pipeline = engine->pipeline,
 	        .properties = pipeline->producer_properties,
