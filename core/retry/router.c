@@ -3,7 +3,6 @@
 #include "core/base/clock.h"
 #include "core/kafka/admin.h"
 #include "core/retry/outgoing.h"
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -35,16 +34,10 @@ struct router {
 
 void router_retry_topic(const struct config_pipeline *pipeline, size_t tier, char *out, size_t size)
 {
-	static const struct {
-		int64_t ms;
-		const char *name;
-	} units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+	char delay[32];
 	ASSERT(tier < pipeline->retry.delays.count);
-	int64_t delay_ms = pipeline->retry.delays.ms[tier];
-	size_t unit = 0;
-	while (delay_ms % units[unit].ms != 0)
-		unit++;
-	snprintf(out, size, "%s.retry.%" PRId64 "%s", pipeline->name, delay_ms / units[unit].ms, units[unit].name);
+	config_duration_text(pipeline->retry.delays.ms[tier], delay, sizeof(delay));
+	snprintf(out, size, "%s.retry.%s", pipeline->name, delay);
 }
 
 static void keep(struct router *router, struct outgoing *outgoing)
