@@ -73,7 +73,7 @@ bool batch_fail_host(struct batch *batch, const struct error *error)
 	}
 }
 
-bool batch_fail_if_not_events(struct batch *batch, const struct queued *queued, const struct error *error)
+bool batch_fail_if_not_events(struct batch *batch, uint32_t statement, const struct error *error)
 {
 	if (pg_is_broken(batch->pg))
 		return !batch_fail(batch, BATCH_DATABASE, error);
@@ -85,7 +85,7 @@ bool batch_fail_if_not_events(struct batch *batch, const struct queued *queued, 
 	case TRIAGE_AGAIN:
 		return !batch_fail(batch, BATCH_AGAIN, error);
 	case TRIAGE_UNDECIDED:
-		if (!queued || atomic_load(&batch->engine->proved[queued->statement]))
+		if (!statement || atomic_load(&batch->engine->proved[statement]))
 			return false;
 		return !batch_fail(batch, BATCH_UNDECIDED, error);
 	case TRIAGE_RETRY:

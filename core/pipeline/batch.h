@@ -125,8 +125,9 @@ extern const struct call_backend batch_backend;
 bool batch_fail(struct batch *batch, enum batch_failure failure, const struct error *error);
 /* The connection broke, or a statement of the host's was answered with an error. */
 bool batch_fail_host(struct batch *batch, const struct error *error);
-/* A plugin's statement was answered with an error that is not the event's: true when batch->failure was set. */
-bool batch_fail_if_not_events(struct batch *batch, const struct queued *queued, const struct error *error);
+/* A plugin's statement was answered with an error that is not the event's: true when batch->failure was set.
+ * statement: its number, 0: not a declared one. */
+bool batch_fail_if_not_events(struct batch *batch, uint32_t statement, const struct error *error);
 /* Decides an entry.  RETRY turns into DEAD attempts_exhausted after the last attempt. */
 void batch_retry(struct batch *batch, struct entry *entry, const char *reason, struct bytes text);
 void batch_reject(struct batch *batch, struct entry *entry, const char *reason, struct bytes text);

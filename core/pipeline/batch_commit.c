@@ -105,7 +105,7 @@ static bool commit_refused(struct batch *batch, const struct error *error)
 {
 	struct entry *entry = &batch->entries[0];
 	commit_known(batch);
-	if (batch_fail_if_not_events(batch, NULL, error))
+	if (batch_fail_if_not_events(batch, 0, error))
 		return false;
 	if (batch->count > 1)
 		return batch_fail(batch, BATCH_AGAIN, error);

@@ -240,7 +240,7 @@ static size_t flush_chunk_events(const struct flush *flush, size_t chunk)
 static bool flush_narrow(struct flush *flush, const struct fault *fault, size_t *out_chunk)
 {
 	struct batch *batch = flush->batch;
-	if (batch_fail_if_not_events(batch, NULL, &fault->error))
+	if (batch_fail_if_not_events(batch, 0, &fault->error))
 		return false;
 	if (!batch->checks_each_chunk) {
 		batch->checks_each_chunk = true;
@@ -268,7 +268,7 @@ static bool flush_repair(struct flush *flush, const struct fault *fault, size_t 
 		return flush_narrow(flush, fault, out_chunk);
 	struct op *op = &flush->ops[fault->op];
 	if (fault->error.code == ERROR_DB) {
-		if (batch_fail_if_not_events(batch, op->queued, &fault->error))
+		if (batch_fail_if_not_events(batch, op->queued->statement, &fault->error))
 			return false;
 	} else {
 		batch->had_miss = true; /* the server went on behind it: verify before sending more */

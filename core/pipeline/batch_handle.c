@@ -129,7 +129,8 @@ bool batch_send_now(struct batch *batch, struct queued *first, struct queued **o
 			*out_culprit = queued;
 		queued = queued->next;
 	}
-	if (*out_culprit && out_error->code == ERROR_DB && batch_fail_if_not_events(batch, *out_culprit, out_error))
+	if (*out_culprit && out_error->code == ERROR_DB &&
+	    batch_fail_if_not_events(batch, (*out_culprit)->statement, out_error))
 		return false;
 	return batch->failure == BATCH_FINE;
 }
@@ -144,7 +145,7 @@ bool batch_check_constraints(struct batch *batch, bool *out_fine, struct error *
 		if (!batch_next(batch, &result))
 			return false;
 		if (!result)
-			return *out_fine || !batch_fail_if_not_events(batch, NULL, out_error);
+			return *out_fine || !batch_fail_if_not_events(batch, 0, out_error);
 		if (PQresultStatus(result) == PGRES_FATAL_ERROR)
 			*out_fine = pg_result_error(result, "deferred constraint", out_error);
 	}

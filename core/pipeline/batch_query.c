@@ -77,7 +77,7 @@ static idem_status query_send_queued(struct batch *batch, struct idem_call *call
 
 /* ---- the answer ---- */
 
-static idem_status query_judge_error(struct batch *batch, struct idem_call *call, const struct queued *declared,
+static idem_status query_judge_error(struct batch *batch, struct idem_call *call, uint32_t declared,
                                      const struct error *error)
 {
 	if (query_is_cancelled(batch, call) && strcmp(error->sqlstate, "57014") == 0) {
@@ -94,8 +94,8 @@ static idem_status query_judge_error(struct batch *batch, struct idem_call *call
 	return IDEM_E_DB;
 }
 
-static idem_status query_take_answer(struct batch *batch, struct idem_call *call, PGresult *result,
-                                     const struct queued *declared, PGresult **out_result)
+static idem_status query_take_answer(struct batch *batch, struct idem_call *call, PGresult *result, uint32_t declared,
+                                     PGresult **out_result)
 {
 	struct error error;
 	if (batch_is_stolen(batch, result)) {
@@ -108,7 +108,7 @@ static idem_status query_take_answer(struct batch *batch, struct idem_call *call
 		return query_judge_error(batch, call, declared, &error);
 	}
 	if (declared)
-		atomic_store_explicit(&batch->engine->proved[declared->statement], true, memory_order_relaxed);
+		atomic_store_explicit(&batch->engine->proved[declared], true, memory_order_relaxed);
 	*out_result = result;
 	return IDEM_OK;
 }
@@ -133,35 +133,16 @@ static bool query_wait(struct batch *batch, PGresult **out_result)
 	return false;
 }
 
-/* Which declared statement an address is, for what is known about it. */
-static const struct queued *query_declared(struct batch *batch, const struct pg_statement *statement,
-                                           struct queued *found)
-{
-	if (!plugin_owns_statement(batch->engine->plugin, statement))
-		return NULL;
-	for (uint32_t id = 1; id < ENGINE_MAX_STATEMENTS; id++) {
-		const struct plugin_statement *each = plugin_statement(batch->engine->plugin, id);
-		if (!each)
-			break;
-		if (&each->pg == statement) {
-			found->statement = id;
-			return found;
-		}
-	}
-	return NULL;
-}
-
 /* Own statements and the query: what the call waits for now may be cancelled. */
 static idem_status query_run(struct batch *batch, struct idem_call *call, const struct pg_statement *statement,
                              const struct pg_params *params, PGresult **out_result)
 {
-	struct queued found;
-	const struct queued *declared = query_declared(batch, statement, &found);
+	uint32_t declared = plugin_statement_number(batch->engine->plugin, statement);
 	PGresult *result = NULL;
 	watch_wait(batch->watch, WATCH_QUERY);
 	idem_status status = query_send_queued(batch, call);
-	bool is_fine = status == IDEM_OK && query_send(batch, statement, params, declared != NULL) &&
-	               query_wait(batch, &result);
+	bool is_fine =
+	        status == IDEM_OK && query_send(batch, statement, params, declared > 0) && query_wait(batch, &result);
 	watch_wait(batch->watch, WATCH_HANDLER);
 	if (status != IDEM_OK)
 		return status;

@@ -11,7 +11,6 @@
 #include "core/retry/router.h"
 #include <stdatomic.h>
 
-#define ENGINE_MAX_STATEMENTS 1024
 #define ENGINE_MAX_WORKERS 256
 
 struct engine {
@@ -26,8 +25,8 @@ struct engine {
 	struct gate gate;
 	bool keeps_order; /* an event to be tried again holds back the later ones of its lane */
 	bool has_batch;   /* the plugin has handle_batch */
-	/* Declared statements that some event ran without error: a 42… of one of these is the event's own fault. */
-	_Atomic bool proved[ENGINE_MAX_STATEMENTS];
+	/* By number, declared statements that some event ran without error: a 42… of one is the event's own fault. */
+	_Atomic bool proved[PLUGIN_MAX_STATEMENTS + 1];
 	/* By worker; they live as long as the process, because a plugin may keep a handle of one. */
 	struct idem_call *calls[ENGINE_MAX_WORKERS];
 	/* Ends the pipeline with an exit status of pipeline.h. [any thread] */

@@ -20,7 +20,7 @@ struct idem_call;
 struct queued { /* one tx->queue'd execution, parameters copied into the batch's arena */
 	struct queued *next;
 	struct idem_call *call;
-	uint32_t statement; /* index into the plugin's declared statements */
+	uint32_t statement; /* number of a declared statement */
 	struct pg_params params;
 	bool expects;
 	int64_t expect_min, expect_max;
@@ -38,8 +38,8 @@ struct recorded_metric {
 /* What the pipeline does for a call that has to wait.  Every function runs on the call's worker. */
 struct call_backend {
 	/* Flushes what is queued before (of this and earlier calls of the batch), runs one statement and waits.
-	 * call: the call itself, not its handle.  statement: declared, or of query_sql: then plugin_owns_statement() is
-	 * false, its address means nothing later and it goes out by pg_queue_once.  *out_result belongs to the call
+	 * call: the call itself, not its handle.  statement: declared, or of query_sql: then plugin_statement_number()
+	 * is 0, its address means nothing later and it goes out by pg_queue_once.  *out_result belongs to the call
 	 * (freed with it). On failure: call_set_error, then IDEM_E_DB (the tables set call->failed) or IDEM_E_CANCELLED
 	 * (set call->failed here when the transaction was touched). */
 	idem_status (*query)(void *self, struct idem_call *call, const struct pg_statement *statement,

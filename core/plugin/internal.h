@@ -6,7 +6,6 @@
 #include "core/plugin/plugin.h"
 #include <stdatomic.h>
 
-#define PLUGIN_MAX_STATEMENTS 256
 #define PLUGIN_MAX_METRICS 64
 #define PLUGIN_HISTOGRAM_BUCKETS 16 /* the last one is +Inf */
 

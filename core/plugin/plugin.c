@@ -105,17 +105,17 @@ bool plugin_has_lock_params(const struct plugin *plugin)
 	return false;
 }
 
-const struct plugin_statement *plugin_statement(const struct plugin *plugin, uint32_t id)
+const struct plugin_statement *plugin_statement(const struct plugin *plugin, uint32_t number)
 {
-	return id > 0 && id <= plugin->statement_count ? plugin->statements[id - 1] : NULL;
+	return number > 0 && number <= plugin->statement_count ? plugin->statements[number - 1] : NULL;
 }
 
-bool plugin_owns_statement(const struct plugin *plugin, const struct pg_statement *statement)
+uint32_t plugin_statement_number(const struct plugin *plugin, const struct pg_statement *statement)
 {
 	for (uint32_t i = 0; i < plugin->statement_count; i++)
 		if (&plugin->statements[i]->pg == statement)
-			return true;
-	return false;
+			return i + 1;
+	return 0;
 }
 
 /* ---- the event as the handler sees it ---- */

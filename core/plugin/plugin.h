@@ -6,6 +6,8 @@
 #include "core/plugin/call.h"
 #include <idem/plugin.h>
 
+#define PLUGIN_MAX_STATEMENTS 256 /* declared by one plugin; their numbers count from 1 */
+
 struct plugin_statement {
 	struct pg_statement pg;
 	uint32_t lock_param;
@@ -36,9 +38,9 @@ void *plugin_self(const struct plugin *plugin);
 bool plugin_is_concurrent(const struct plugin *plugin);
 bool plugin_is_isolated(const struct plugin *plugin);
 bool plugin_has_lock_params(const struct plugin *plugin);
-const struct plugin_statement *plugin_statement(const struct plugin *plugin, uint32_t id); /* from 1; NULL: unknown */
-/* Declared in create(), so its address lasts and it may be prepared; false: of query_sql. */
-bool plugin_owns_statement(const struct plugin *plugin, const struct pg_statement *statement);
+const struct plugin_statement *plugin_statement(const struct plugin *plugin, uint32_t number); /* NULL: unknown */
+/* Its number when it was declared in create(), so that its address lasts and it may be prepared; 0: of query_sql. */
+uint32_t plugin_statement_number(const struct plugin *plugin, const struct pg_statement *statement);
 /* The declared statement's text is refused: first keyword (comments skipped) is transaction control, SET, COPY, …, or
  * it names set_config / a session advisory lock and the pipeline is not isolated. */
 bool plugin_check_sql(const char *sql, bool isolated, struct error *error) MUST_CHECK;

@@ -323,7 +323,7 @@ START_TEST(a_query_waits_for_the_backend)
 	ck_assert_int_eq(read_balance(handle, &rows), IDEM_OK);
 	ck_assert_int_eq(backend.queries, 1);
 	ck_assert_str_eq(backend.params.values[0], "k1");
-	ck_assert(plugin_owns_statement(plugin, backend.statement));
+	ck_assert_uint_gt(plugin_statement_number(plugin, backend.statement), 0);
 	ck_assert(call.has_queried);
 	ck_assert_uint_eq(api->tx->row_count(rows), 1);
 	ck_assert_uint_eq(api->tx->column_count(rows), 1);
@@ -438,7 +438,7 @@ START_TEST(ad_hoc_sql_is_checked_and_not_the_plugins_own)
 	struct idem_call *handle = call_enter(&call, 1000);
 
 	ck_assert_int_eq(query_sql(handle, "SELECT 1"), IDEM_OK);
-	ck_assert(!plugin_owns_statement(plugin, backend.statement));
+	ck_assert_uint_eq(plugin_statement_number(plugin, backend.statement), 0);
 	ck_assert_int_eq(query_sql(handle, "COMMIT AND CHAIN"), IDEM_E_INVALID);
 	ck_assert_ptr_nonnull(strstr(api->tx->error(handle)->message.ptr, "COMMIT"));
 	ck_assert_int_eq(query_sql(handle, NULL), IDEM_E_INVALID);
