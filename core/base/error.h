@@ -10,8 +10,7 @@
 enum error_code {
 	ERROR_NONE,
 	ERROR_INVALID, /* the caller's or the user's input is wrong */
-	ERROR_NOMEM,
-	ERROR_IO, /* a file, a socket, a process */
+	ERROR_IO,      /* a file, a socket, a process */
 	ERROR_DB, /* PostgreSQL answered an error: sqlstate is set; or the connection is gone: sqlstate "" or 08… */
 	ERROR_KAFKA,
 	ERROR_CONFIG,

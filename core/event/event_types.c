@@ -21,18 +21,13 @@ static int compare_types(const void *a, const void *b)
 	return strcmp(((const struct event_type *)a)->name, ((const struct event_type *)b)->name);
 }
 
-static bool add_type(struct event_types *types, struct bytes name, bool handled, struct error *error)
+static void add_type(struct event_types *types, struct bytes name, bool handled)
 {
-	struct event_type *items = reallocarray(types->items, types->count + 1, sizeof(*items));
+	char *copy = strndup(name.ptr, name.len);
 
-	if (!items)
-		return error_set(error, ERROR_NOMEM, "out of memory for the event types");
-	types->items = items;
-	items[types->count].name = strndup(name.ptr, name.len);
-	if (!items[types->count].name)
-		return error_set(error, ERROR_NOMEM, "out of memory for the event types");
-	items[types->count++].handled = handled;
-	return true;
+	types->items = reallocarray(types->items, types->count + 1, sizeof(*types->items));
+	ASSERT(types->items && copy);
+	types->items[types->count++] = (struct event_type){copy, handled};
 }
 
 /* The type a file of the folder stands for: its name less ".json"; absent: none. */
@@ -54,13 +49,13 @@ static bool read_folder(struct event_types *types, const char *folder, bool hand
 		return error_set(error, ERROR_CONFIG, "event.schemas: can't read folder %s: %s", folder,
 		                 strerror(errno));
 	errno = 0;
-	for (struct dirent *entry = readdir(dir); good && entry; entry = readdir(dir)) {
+	for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
 		struct bytes type = type_of_file(entry->d_name);
 		if (type.ptr)
-			good = add_type(types, type, handled, error);
+			add_type(types, type, handled);
 		errno = 0;
 	}
-	if (good && errno)
+	if (errno)
 		good = error_set(error, ERROR_IO, "event.schemas: can't read folder %s: %s", folder, strerror(errno));
 	if (closedir(dir) != 0 && good)
 		good = error_set(error, ERROR_IO, "event.schemas: can't close folder %s: %s", folder, strerror(errno));
@@ -98,32 +93,25 @@ static bool mark_handled(struct event_types *types, const char *folder, const ch
 	return true;
 }
 
-static bool add_handled(struct event_types *types, const char *const *handled, struct error *error)
+static bool fill(struct event_types *types, const char *known_folder, const char *const *handled, struct error *error)
 {
-	for (size_t i = 0; handled[i]; i++) {
-		if (!add_type(types, bytes_from_string(handled[i]), true, error))
-			return false;
-	}
+	bool handles_all = !handled || !handled[0];
+
+	types->open = !known_folder && handles_all;
+	if (known_folder)
+		return read_folder(types, known_folder, handles_all, error) &&
+		       (handles_all || mark_handled(types, known_folder, handled, error));
+	for (size_t i = 0; !handles_all && handled[i]; i++)
+		add_type(types, bytes_from_string(handled[i]), true);
 	return true;
 }
 
 struct event_types *event_types_create(const char *known_folder, const char *const *handled, struct error *error)
 {
-	bool handles_all = !handled || !handled[0];
 	struct event_types *types = calloc(1, sizeof(*types));
-	bool good;
 
-	if (!types) {
-		error_set(error, ERROR_NOMEM, "out of memory for the event types");
-		return NULL;
-	}
-	types->open = !known_folder && handles_all;
-	if (known_folder)
-		good = read_folder(types, known_folder, handles_all, error) &&
-		       (handles_all || mark_handled(types, known_folder, handled, error));
-	else
-		good = handles_all || add_handled(types, handled, error);
-	if (!good) {
+	ASSERT(types);
+	if (!fill(types, known_folder, handled, error)) {
 		event_types_destroy(types);
 		return NULL;
 	}

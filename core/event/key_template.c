@@ -21,19 +21,14 @@ struct key_template {
 	size_t count;
 };
 
-static bool add_part(struct key_template *template, enum part_kind kind, struct bytes text, struct error *error)
+static const struct key_part *add_part(struct key_template *template, enum part_kind kind, struct bytes text)
 {
-	struct key_part *parts = reallocarray(template->parts, template->count + 1, sizeof(*parts));
+	char *copy = strndup(text.ptr, text.len);
 
-	if (!parts)
-		return error_set(error, ERROR_NOMEM, "out of memory for a business key");
-	template->parts = parts;
-	parts[template->count].kind = kind;
-	parts[template->count].text = strndup(text.ptr, text.len);
-	if (!parts[template->count].text)
-		return error_set(error, ERROR_NOMEM, "out of memory for a business key");
-	template->count++;
-	return true;
+	template->parts = reallocarray(template->parts, template->count + 1, sizeof(*template->parts));
+	ASSERT(template->parts && copy);
+	template->parts[template->count] = (struct key_part){kind, copy};
+	return &template->parts[template->count++];
 }
 
 /* Where a record stands in Kafka says nothing about the event: a copy of it stands elsewhere. */
@@ -83,14 +78,14 @@ static bool take_part(struct key_template *template, const char **text, struct e
 		if (**text == '}')
 			return error_set(error, ERROR_CONFIG, "event.business_key \"%.200s\" has a } without its {",
 			                 start);
-		return add_part(template, PART_LITERAL, literal, error);
+		add_part(template, PART_LITERAL, literal);
+		return true;
 	}
 	struct bytes name = {start + 1, strcspn(start + 1, "{}")};
 	if (name.ptr[name.len] != '}')
 		return error_set(error, ERROR_CONFIG, "event.business_key \"%.200s\" has a { without its }", start);
 	*text = name.ptr + name.len + 1;
-	return add_part(template, kind_of_field(name), name, error) &&
-	       check_field(template->parts[template->count - 1].text, error);
+	return check_field(add_part(template, kind_of_field(name), name)->text, error);
 }
 
 static bool check_separators(const struct key_template *template, struct error *error)
@@ -138,10 +133,7 @@ struct key_template *key_template_create(const char *text, struct error *error)
 	const char *rest = text;
 	bool good = true;
 
-	if (!template) {
-		error_set(error, ERROR_NOMEM, "out of memory for a business key");
-		return NULL;
-	}
+	ASSERT(template);
 	while (good && *rest)
 		good = take_part(template, &rest, error);
 	if (good && check_whole(template, text, error))
