@@ -192,12 +192,16 @@ size_t dedup_day_count(struct dedup *dedup)
 	return count;
 }
 
+static int dedup_compare_allowed(const void *event_id, const void *allowed)
+{
+	return strcmp(event_id, ((const struct dedup_allowed *)allowed)->event_id);
+}
+
 bool dedup_is_allowed_old(struct dedup *dedup, const char *event_id)
 {
 	PTHREAD_OK(pthread_rwlock_rdlock(&dedup->lock));
-	bool is_allowed = dedup->allowed_count > 0 &&
-	                  bsearch(event_id, dedup->allowed, dedup->allowed_count, sizeof(*dedup->allowed),
-	                          (int (*)(const void *, const void *))strcmp);
+	bool is_allowed = dedup->allowed_count > 0 && bsearch(event_id, dedup->allowed, dedup->allowed_count,
+	                                                      sizeof(*dedup->allowed), dedup_compare_allowed);
 	PTHREAD_OK(pthread_rwlock_unlock(&dedup->lock));
 	return is_allowed;
 }

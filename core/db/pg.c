@@ -308,18 +308,14 @@ bool pg_queue(struct pg *pg, const struct pg_statement *statement, const struct 
 {
 	static const struct pg_params none;
 	struct prepared *prepared = NULL;
-	int sent;
 	if (!params)
 		params = &none;
-	if (!pg_enter_pipeline(pg, error) || (pg->can_prepare && !pg_prepare(pg, statement, &prepared, error)))
+	if (!pg->can_prepare)
+		return pg_queue_once(pg, statement, params, error);
+	if (!pg_enter_pipeline(pg, error) || !pg_prepare(pg, statement, &prepared, error))
 		return false;
-	if (prepared)
-		sent = PQsendQueryPrepared(pg->connection, prepared->name, params->count, params->values,
-		                           params->lengths, params->formats, statement->result_format);
-	else
-		sent = PQsendQueryParams(pg->connection, statement->sql, params->count, statement->param_types,
-		                         params->values, params->lengths, params->formats, statement->result_format);
-	if (sent != 1)
+	if (PQsendQueryPrepared(pg->connection, prepared->name, params->count, params->values, params->lengths,
+	                        params->formats, statement->result_format) != 1)
 		return pg_connection_error(pg, "sending a statement", error);
 	pg_expect(pg, PENDING_STATEMENT, NULL);
 	return true;
