@@ -48,6 +48,7 @@ struct host { /* a source, and workers that finish what they get */
 	} seen[SEEN_PARTITIONS]; /* of TOPIC, in the order they were worked on */
 	size_t total;
 	int64_t held_back;     /* of TOPIC/0: from this offset on nothing is finished; workers wait; -1 none */
+	bool is_stuck;         /* they wait whatever they are told */
 	int64_t retry_seen_ms; /* wall time at which a record of a retry topic was worked on */
 	size_t batch_max;
 

@@ -277,6 +277,27 @@ START_TEST(a_second_member_goes_on_where_the_first_committed)
 }
 END_TEST
 
+START_TEST(a_handler_that_does_not_come_back_holds_a_revoke_up_no_longer_than_allowed)
+{
+	host.batch_max = 1; /* else the others would stand behind it in one batch */
+	host.pipeline.revoke_max_ms = 200;
+	host.held_back = 0;
+	host.is_stuck = true;
+	broker_produce_many(&broker, 3, 1, 10);
+	host_start(&host, &broker, NULL);
+	host_wait_total(&host, 2);
+	int64_t rebalances = metrics_get(&host.metrics, METRIC_rebalances);
+	host_init(&other);
+	host_start(&other, &broker, NULL);
+	host_wait_metric(&host, METRIC_rebalances, rebalances + 1); /* it gave up all, and the handler still runs */
+	host_hold_back(&host, -1);
+	broker_wait_committed(&broker, TOPIC, 0, 1);
+	host_stop(&other);
+	host_stop(&host);
+	ck_assert_uint_ge(host.seen[0].count + other.seen[0].count, 1);
+}
+END_TEST
+
 /* U1 */
 START_TEST(lag_rows_go_with_their_partitions)
 {
@@ -355,6 +376,7 @@ int main(void)
 	tcase_add_test(tests, offsets_are_not_committed_before_the_database_was_told);
 	tcase_add_test(tests, stopping_finishes_what_was_begun_and_leaves_the_rest);
 	tcase_add_test(tests, a_second_member_goes_on_where_the_first_committed);
+	tcase_add_test(tests, a_handler_that_does_not_come_back_holds_a_revoke_up_no_longer_than_allowed);
 	tcase_add_test(tests, lag_rows_go_with_their_partitions);
 	tcase_add_test(tests, a_fatal_error_ends_the_source_and_names_the_instance);
 	tcase_add_test(tests, the_key_of_a_lane_is_the_payload_field);
