@@ -4,6 +4,7 @@
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct member {
 	void (*inside)(struct member *member);
 	struct member *second;
 	const struct member_options *second_options;
+	sem_t *in_poll; /* posted from inside the poll; NULL: nobody waits for that */
 };
 
 static void on_assign(void *self, struct kafka_position *positions, size_t count)
@@ -99,6 +101,8 @@ static void on_statistics(void *self, const char *json, size_t len)
 	ck_assert_uint_gt(len, 2);
 	ck_assert_int_eq(json[0], '{');
 	member->statistics++;
+	if (member->in_poll)
+		ck_assert_int_eq(sem_post(member->in_poll), 0);
 }
 
 struct member_options {
@@ -319,11 +323,12 @@ START_TEST(a_paused_partition_gives_nothing_and_resumes_at_the_offset_given)
 }
 END_TEST
 
-static void *wake_soon(void *consumer)
+static void *wake_in_poll(void *self)
 {
-	struct timespec wait = {.tv_nsec = 100000000};
-	nanosleep(&wait, NULL);
-	kafka_consumer_wake(consumer);
+	struct member *member = self;
+	while (sem_wait(member->in_poll) != 0)
+		;
+	kafka_consumer_wake(member->consumer);
 	return NULL;
 }
 
@@ -334,7 +339,10 @@ START_TEST(a_wake_ends_the_poll_that_waits_and_the_next_one_when_none_does)
 	member_join(&member, &options);
 	UNTIL(member.assigned == 1, member_poll(&member, 100, BATCH));
 	pthread_t thread;
-	ck_assert_int_eq(pthread_create(&thread, NULL, wake_soon, member.consumer), 0);
+	sem_t in_poll;
+	ck_assert_int_eq(sem_init(&in_poll, 0, 0), 0);
+	member.in_poll = &in_poll;
+	ck_assert_int_eq(pthread_create(&thread, NULL, wake_in_poll, &member), 0);
 	int64_t begin_ms = clock_monotonic_ms();
 	member_poll(&member, 20000, BATCH);
 	ck_assert_int_lt(clock_monotonic_ms() - begin_ms, 10000);
