@@ -1,5 +1,5 @@
 /* One batch: records in, one transaction, outcomes out.  The path of an event from step 5 (claim) to step 7 (COMMIT);
- * the rules are ENGINE sections 1 to 3.  A batch belongs to its worker's thread.
+ * the rules are ENGINE sections 1 to 3 (doc/design/engine.md).  A batch belongs to its worker's thread.
  *
  *   batch_open         records become entries: envelope, place of the id  batch_open.c
  *   batch_claim        BEGIN, claim all ids, tell duplicates              batch_claim.c

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""What doc/requirements.md and the mutants call a test is one."""
+"""What doc/requirements.md and the mutants call a test is one, and doc/design/engine.md names each mutant."""
 import glob
 import re
 import sys
 
+RULES = "doc/design/engine.md"
 NAME = re.compile(r"\btest_[a-z0-9_]+")
 
 
@@ -27,6 +28,11 @@ def mistakes():
         for name in NAME.findall(text):
             if name not in tests:
                 yield f"{path}: there is no test {name}"
+    with open(RULES, encoding="utf-8") as file:
+        named = set(re.findall(r"\(`(\w+)`\)", file.read()))
+    patches = {path.rsplit("/", 1)[1].removesuffix(".patch") for path in glob.glob("tests/mutants/*.patch")}
+    for name in sorted(named ^ patches):
+        yield f"{RULES}: " + (f"there is no mutant {name}" if name in named else f"does not say which rule {name} switches off")
 
 
 if __name__ == "__main__":
