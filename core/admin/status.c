@@ -1,4 +1,5 @@
 #include "core/admin/status.h"
+#include "core/base/escape.h"
 #include <string.h>
 
 /* A plugin can scribble over the page: the text may lack its NUL and hold anything. */
@@ -52,22 +53,6 @@ bool admin_print_ready(const struct admin_status *status, FILE *out)
 	return all;
 }
 
-static void print_json_string(const char *text, FILE *out)
-{
-	putc('"', out);
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '"' || c == '\\')
-			fprintf(out, "\\%c", c);
-		else if (c < ' ' || c > '~')
-			fprintf(out, "\\u%04x", c); /* bytes of other encodings show as Latin-1: always valid JSON */
-		else
-			putc(c, out);
-	}
-	putc('"', out);
-}
-
 static void print_status_counters(const struct metrics_page *page, FILE *out)
 {
 	static const struct {
@@ -103,7 +88,7 @@ static void print_status_partitions(const struct metrics_page *page, FILE *out)
 			continue;
 		admin_lag_topic(row, topic, sizeof(topic));
 		fprintf(out, "%s{\"topic\":", first ? "" : ",");
-		print_json_string(topic, out);
+		escape_json(bytes_from_string(topic), out);
 		fprintf(out, ",\"partition\":%d,\"lag\":%lld}", (int)row->partition, (long long)atomic_load(&row->lag));
 		first = false;
 	}
@@ -116,11 +101,11 @@ static void print_status_pipeline(const struct admin_pipeline *pipeline, FILE *o
 	bool ready = admin_pipeline_is_ready(pipeline, why, sizeof(why));
 
 	fputs("{\"name\":", out);
-	print_json_string(pipeline->name, out);
+	escape_json(bytes_from_string(pipeline->name), out);
 	fputs(",\"state\":", out);
-	print_json_string(pipeline->state, out);
+	escape_json(bytes_from_string(pipeline->state), out);
 	fprintf(out, ",\"ready\":%s,\"reason\":", ready ? "true" : "false");
-	print_json_string(why, out);
+	escape_json(bytes_from_string(why), out);
 	fprintf(out, ",\"pid\":%lld,\"restarts\":%lld,\"uptime_ms\":%lld,\"lag\":%lld,\"latency_p95_us\":%lld,",
 	        (long long)pipeline->pid, (long long)pipeline->restarts, (long long)pipeline->uptime_ms,
 	        (long long)metrics_get(pipeline->page, METRIC_consumer_lag), (long long)pipeline->latency_p95_us);

@@ -1,6 +1,6 @@
 #include "core/main/dlq_print.h"
 #include "core/base/assert.h"
-#include "core/main/escape.h"
+#include "core/base/escape.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>

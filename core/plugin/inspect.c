@@ -1,4 +1,5 @@
 /* What idemctl shows of a plugin's file. */
+#include "core/base/escape.h"
 #include "core/plugin/internal.h"
 #include "core/plugin/metadata.h"
 #include <errno.h>
@@ -6,20 +7,6 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static void print_json_string(const char *name, const char *value, FILE *out)
-{
-	fprintf(out, "\"%s\": \"", name);
-	for (const char *at = value; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			fputc('\\', out);
-		if ((unsigned char)*at < ' ')
-			fprintf(out, "\\u%04x", (unsigned char)*at);
-		else
-			fputc(*at, out);
-	}
-	fputc('"', out);
-}
 
 static void print_json(const char *file, const struct plugin_metadata *metadata, const char *digest,
                        const struct elf_image *image, FILE *out)
@@ -36,7 +23,8 @@ static void print_json(const char *file, const struct plugin_metadata *metadata,
 
 	fputc('{', out);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		print_json_string(texts[i].name, texts[i].value, out);
+		fprintf(out, "\"%s\": ", texts[i].name);
+		escape_json(bytes_from_string(texts[i].value), out);
 		fputs(", ", out);
 	}
 	fprintf(out, "\"abi_major\": %u, \"abi_minor\": %u, \"min_host_minor\": %u, \"loadable\": %s, \"exports\": [",

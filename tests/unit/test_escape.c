@@ -1,5 +1,5 @@
 /* Foreign text for a terminal and for JSON. */
-#include "core/main/escape.h"
+#include "core/base/escape.h"
 #include <check.h>
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
-/* Foreign text for people and programs: never a control character to somebody's terminal, always valid JSON. */
-#ifndef IDEM_MAIN_ESCAPE_H
-#define IDEM_MAIN_ESCAPE_H
+/* Foreign text for people and programs: never a control character to somebody's terminal, always valid JSON.
+ * [any thread] */
+#ifndef IDEM_BASE_ESCAPE_H
+#define IDEM_BASE_ESCAPE_H
 #include "core/base/bytes.h"
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "core/main/escape.h"
+#include "core/base/escape.h"
 #include "core/base/assert.h"
 #include <openssl/evp.h>
 #include <stdint.h>
