@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "core/db/schema.h"
+#include "tests/unit/run_suite.h"
 
 char database_schema[64];
 
@@ -135,9 +136,5 @@ int database_main(char **argv, Suite *suite)
 		perror(TOP_SRCDIR "/tests/lib/with_postgres.sh");
 		return 99;
 	}
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return run_suite(suite);
 }

@@ -1,6 +1,7 @@
 #include "core/base/clock.h"
 #include "core/kafka/rebalance.h"
 #include "tests/component/broker.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
@@ -562,9 +563,5 @@ int main(int argc, char **argv)
 	tcase_add_test(tests, a_property_that_is_refused_is_named);
 	Suite *suite = suite_create("consumer");
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -1,6 +1,7 @@
 #include "core/base/clock.h"
 #include "core/kafka/producer.h"
 #include "tests/component/broker.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,9 +229,5 @@ int main(int argc, char **argv)
 	tcase_add_test(tests, destroying_reports_what_could_not_be_sent_as_failed);
 	Suite *suite = suite_create("producer");
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include "core/retry/outgoing.h"
 #include "core/retry/router.h"
 #include "tests/component/broker.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -480,9 +481,5 @@ int main(int argc, char **argv)
 	tcase_add_test(tests, an_error_text_is_cut_between_characters);
 	Suite *suite = suite_create("router");
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

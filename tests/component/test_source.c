@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/pipeline/source_parts.h"
 #include "tests/component/source_bench.h"
+#include "tests/unit/run_suite.h"
 
 static struct broker broker;
 static struct host host, other;
@@ -382,9 +383,5 @@ int main(void)
 	tcase_add_test(tests, the_key_of_a_lane_is_the_payload_field);
 	Suite *suite = suite_create("source");
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -2,6 +2,7 @@
  */
 #include "core/base/clock.h"
 #include "core/supervisor/supervisor.h"
+#include "tests/unit/run_suite.h"
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
@@ -726,11 +727,5 @@ static Suite *supervisor_suite(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(supervisor_suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(supervisor_suite());
 }

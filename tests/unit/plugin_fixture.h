@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/plugin/plugin.h"
+#include "tests/unit/run_suite.h"
 
 #define PLUGIN_DIR "tests/plugins/"
 #define EVENT_ID "01890a5d-ac96-774b-bcce-b302099a8057"
@@ -96,10 +97,6 @@ static const struct call_backend fixture_backend = {.query = backend_query, .dea
 static inline int fixture_run(Suite *suite)
 {
 	log_open("test", LOG_LEVEL_ERROR);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }
 #endif

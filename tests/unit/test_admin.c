@@ -2,6 +2,7 @@
 #include "core/admin/admin.h"
 #include "core/admin/latency_window.h"
 #include "core/base/clock.h"
+#include "tests/unit/run_suite.h"
 #include <arpa/inet.h>
 #include <check.h>
 #include <poll.h>
@@ -461,11 +462,5 @@ static Suite *admin_suite(void)
 
 int main(void)
 {
-	SRunner *runner = srunner_create(admin_suite());
-	int failed;
-
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(admin_suite());
 }

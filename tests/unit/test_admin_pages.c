@@ -1,5 +1,6 @@
 /* The committed pages of the manual are what the tables say. */
 #include "core/admin/reference.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <stdlib.h>
 
@@ -48,13 +49,8 @@ int main(void)
 {
 	Suite *suite = suite_create("admin pages");
 	TCase *tests = tcase_create("pages");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tests, the_page_is_what_the_table_says, 0, sizeof(pages) / sizeof(*pages));
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,4 +1,5 @@
 #include "core/base/arena.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -103,8 +104,6 @@ int main(void)
 {
 	Suite *suite = suite_create("arena");
 	TCase *tests = tcase_create("arena");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, what_is_handed_out_is_aligned_and_apart);
@@ -117,8 +116,5 @@ int main(void)
 	tcase_add_test(tests, what_was_reset_is_poisoned);
 #endif
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

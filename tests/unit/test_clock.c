@@ -1,4 +1,5 @@
 #include "core/base/clock.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <stdlib.h>
 
@@ -67,16 +68,11 @@ int main(void)
 {
 	Suite *suite = suite_create("clock");
 	TCase *tests = tcase_create("clock");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tests, wall_time_can_be_shifted_and_monotonic_time_can_not);
 	tcase_add_test(tests, milliseconds_and_microseconds_agree);
 	tcase_add_test(tests, a_deadline_is_that_far_away);
 	tcase_add_test(tests, a_wait_ends_at_its_time_and_no_earlier);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

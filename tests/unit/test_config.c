@@ -1,4 +1,5 @@
 #include "tests/unit/config_files.h"
+#include "tests/unit/run_suite.h"
 #include <fcntl.h>
 
 static struct config config;
@@ -268,8 +269,6 @@ int main(void)
 {
 	Suite *suite = suite_create("config");
 	TCase *tests = tcase_create("config");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, what_is_not_written_has_its_default);
@@ -284,8 +283,5 @@ int main(void)
 	tcase_add_test(tests, a_descriptor_is_read_without_looking_at_files);
 	tcase_add_test(tests, the_database_can_be_read_alone);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

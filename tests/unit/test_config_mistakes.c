@@ -1,4 +1,5 @@
 #include "tests/unit/config_files.h"
+#include "tests/unit/run_suite.h"
 
 struct wrong {
 	const char *text;
@@ -374,8 +375,6 @@ int main(void)
 {
 	Suite *suite = suite_create("config_mistakes");
 	TCase *tests = tcase_create("config_mistakes");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, config_files_setup, config_files_teardown);
 	tcase_add_loop_test(tests, a_mistake_is_told_with_its_line, 0, (int)(sizeof(wrong) / sizeof(wrong[0])));
@@ -386,8 +385,5 @@ int main(void)
 	tcase_add_test(tests, a_secret_never_gets_into_the_report);
 	tcase_add_test(tests, a_file_that_is_no_text_is_told);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 #include "core/config/settings.h"
 #include "tests/unit/config_files.h"
+#include "tests/unit/run_suite.h"
 #include <ctype.h>
 
 /* make check says where the sources are. */
@@ -97,8 +98,6 @@ int main(void)
 {
 	Suite *suite = suite_create("config_pages");
 	TCase *tests = tcase_create("config_pages");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, config_files_setup, config_files_teardown);
 	tcase_add_test(tests, the_reference_is_what_the_table_says);
@@ -106,8 +105,5 @@ int main(void)
 	tcase_add_test(tests, the_sample_can_be_loaded);
 	tcase_add_test(tests, every_setting_is_explained_and_shown);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,4 +1,5 @@
 #include "tests/unit/config_files.h"
+#include "tests/unit/run_suite.h"
 #include <sys/mman.h>
 
 static struct config config;
@@ -169,8 +170,6 @@ int main(void)
 {
 	Suite *suite = suite_create("config_print");
 	TCase *tests = tcase_create("config_print");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, a_child_reads_back_what_its_parent_read);
@@ -180,8 +179,5 @@ int main(void)
 	tcase_add_test(tests, what_is_shown_without_secrets_can_be_loaded);
 	tcase_add_test(tests, an_unknown_pipeline_and_a_full_disk_are_told);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,6 +1,7 @@
 #include "core/config/librdkafka.h"
 #include "core/config/properties.h"
 #include "tests/unit/config_files.h"
+#include "tests/unit/run_suite.h"
 #include <librdkafka/rdkafka.h>
 
 static struct config config;
@@ -133,8 +134,6 @@ int main(void)
 {
 	Suite *suite = suite_create("config_properties");
 	TCase *tests = tcase_create("config_properties");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, our_defaults_are_there_unless_said_otherwise);
@@ -144,8 +143,5 @@ int main(void)
 	tcase_add_test(tests, every_property_of_the_library_can_be_named);
 	tcase_add_test(tests, librdkafka_takes_them);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

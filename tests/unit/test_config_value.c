@@ -1,5 +1,6 @@
 #include "core/config/nearest.h"
 #include "core/config/value.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,8 +150,6 @@ int main(void)
 {
 	Suite *suite = suite_create("config_value");
 	TCase *tests = tcase_create("config_value");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tests, a_duration_reads_and_prints_the_same, 0, COUNT(durations));
 	tcase_add_test(tests, a_duration_prints_in_the_largest_unit_that_fits);
@@ -160,8 +159,5 @@ int main(void)
 	tcase_add_loop_test(tests, the_nearest_name_is_found_when_one_is_near, 0, COUNT(misspelt));
 	tcase_add_test(tests, a_name_without_end_is_no_trouble);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include "core/event/content_hash.h"
 #include "core/event/event.h"
 #include "core/event/trace.h"
+#include "tests/unit/run_suite.h"
 
 #define ID "01890a5d-ac96-774b-bcce-b302099a8057"
 #define ID_UPPER "01890A5D-AC96-774B-BCCE-B302099A8057"
@@ -662,9 +663,5 @@ int main(void)
 	tcase_add_test(tests, an_envelope_without_any_dedup_key_is_a_mistake);
 	tcase_add_test(tests, the_content_hash_is_the_start_of_sha_256);
 	tcase_add_loop_test(tests, a_traceparent_is_passed_on_when_it_is_one, 0, COUNT(traces));
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 /* What a pipeline's process inherits of the host's environment. */
 #include "core/main/environment.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,13 +36,8 @@ int main(void)
 {
 	Suite *suite = suite_create("environment");
 	TCase *tests = tcase_create("children");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tests, only_what_is_listed_is_inherited, 0, sizeof(variables) / sizeof(*variables));
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,4 +1,5 @@
 #include "core/base/error.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +68,6 @@ int main(void)
 {
 	Suite *suite = suite_create("error");
 	TCase *tests = tcase_create("error");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tests, set_fills_everything_and_returns_false);
 	tcase_add_test(tests, set_may_use_its_own_text);
@@ -76,8 +75,5 @@ int main(void)
 	tcase_add_test(tests, long_texts_are_cut_not_overrun);
 	tcase_add_test(tests, nobody_has_to_ask_for_the_reason);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 /* Foreign text for a terminal and for JSON. */
 #include "core/base/escape.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <stdlib.h>
 
@@ -103,9 +104,5 @@ int main(void)
 	tcase_add_test(tests, json_is_ascii_and_keeps_null_and_empty_apart);
 	tcase_add_test(tests, base64_of_any_length);
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

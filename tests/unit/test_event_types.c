@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/event/event_types.h"
+#include "tests/unit/run_suite.h"
 
 static char folder[] = "schemas-XXXXXX";
 static const char *const files[] = {"order.confirmed.v1.json",
@@ -140,9 +141,5 @@ int main(void)
 	tcase_add_test(tests, a_type_with_a_nul_byte_is_no_other_type);
 	tcase_add_test(tests, a_handled_type_that_is_not_known_is_a_mistake);
 	tcase_add_test(tests, a_folder_that_is_missing_or_empty_is_a_mistake);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

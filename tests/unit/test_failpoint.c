@@ -1,4 +1,5 @@
 #include "core/base/failpoint.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -124,13 +125,8 @@ int main(void)
 {
 	Suite *suite = suite_create("failpoint");
 	TCase *tests = tcase_create("failpoint");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	add_tests(tests);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

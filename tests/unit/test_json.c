@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "core/event/json.h"
+#include "tests/unit/run_suite.h"
 
 #define TEXT(literal) BYTES_LITERAL(literal)
 #define ROW(literal)                                                                                                   \
@@ -747,9 +748,5 @@ int main(void)
 	tcase_add_loop_test(tests, pointers_follow_rfc_6901, 0, COUNT(pointers));
 	tcase_add_test(tests, a_field_is_a_name_or_a_pointer);
 	tcase_add_test(tests, keys_come_from_scalars_alone);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

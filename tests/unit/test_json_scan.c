@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/event/json.h"
+#include "tests/unit/run_suite.h"
 
 #define ROW(literal)                                                                                                   \
 	{                                                                                                              \
@@ -139,9 +140,5 @@ int main(void)
 	tcase_add_loop_test(tests, scans_for_one_field, 0, COUNT(scans));
 	tcase_add_test(tests, a_scan_is_bounded_in_depth);
 	tcase_add_loop_test(tests, a_scan_finds_what_the_parse_finds, 0, COUNT(documents));
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/event/event.h"
+#include "tests/unit/run_suite.h"
 
 #define EVENT_ID "01890a5d-ac96-774b-bcce-b302099a8057"
 
@@ -237,9 +238,5 @@ int main(void)
 	tcase_add_test(tests, an_event_without_an_id_has_no_event_id_part);
 	tcase_add_test(tests, a_type_of_any_bytes_stays_within_bounds);
 	tcase_add_loop_test(tests, refuses_a_template_that_is_no_key, 0, COUNT(refused));
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include "core/pipeline/lanes.h"
 #include "core/pipeline/tracker.h"
 #include "tests/unit/fake_message.h"
+#include "tests/unit/run_suite.h"
 
 enum { MAX = 1000 };
 
@@ -562,9 +563,5 @@ int main(void)
 	tcase_add_test(tests, every_record_comes_once_without_order);
 	Suite *suite = suite_create("lanes");
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -1,5 +1,6 @@
 #include "core/base/assert.h"
 #include "core/base/log.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -150,8 +151,6 @@ int main(void)
 {
 	Suite *suite = suite_create("log");
 	TCase *tests = tcase_create("log");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, a_line_says_when_how_bad_where_and_what);
@@ -164,8 +163,5 @@ int main(void)
 	tcase_add_test(tests, threads_do_not_mix_their_lines);
 	tcase_add_test(tests, a_failed_assertion_names_the_event_and_ends_the_process);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

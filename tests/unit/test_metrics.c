@@ -1,4 +1,5 @@
 #include "core/base/metrics.h"
+#include "tests/unit/run_suite.h"
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,8 +108,6 @@ int main(void)
 {
 	Suite *suite = suite_create("metrics");
 	TCase *tests = tcase_create("metrics");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, both_sides_see_the_same_page);
@@ -117,8 +116,5 @@ int main(void)
 	tcase_add_test(tests, a_quantile_is_off_by_less_than_a_tenth);
 	tcase_add_test(tests, a_quantile_of_a_spread_is_where_it_belongs);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

@@ -1,3 +1,4 @@
+#include "tests/unit/run_suite.h"
 #include <idem/sugar.h>
 
 #include <check.h>
@@ -128,9 +129,5 @@ int main(void)
 	tcase_add_test(tests, an_array_grows_as_it_must);
 	tcase_add_test(tests, running_out_of_memory_is_remembered);
 	tcase_add_test(tests, null_equals_only_null);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }

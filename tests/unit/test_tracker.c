@@ -4,6 +4,7 @@
 
 #include "core/pipeline/tracker.h"
 #include "tests/unit/fake_message.h"
+#include "tests/unit/run_suite.h"
 
 static struct record *begin(struct partition *partition, int64_t offset, int64_t now_ms)
 {
@@ -271,9 +272,5 @@ int main(void)
 	tcase_add_test_raise_signal(tests, finishing_a_record_twice_ends_the_process, SIGABRT);
 	Suite *suite = suite_create("tracker");
 	suite_add_tcase(suite, tests);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return run_suite(suite);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/event/uuid.h"
+#include "tests/unit/run_suite.h"
 
 #define LOWER "01890a5d-ac96-774b-bcce-b302099a8057"
 
@@ -187,9 +188,5 @@ int main(void)
 	tcase_add_test(tests, bytes_compare_unsigned);
 	tcase_add_test(tests, makes_rising_ids_of_version_7);
 	tcase_add_test(tests, threads_never_make_the_same_id);
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_suite(suite);
 }
