@@ -6,6 +6,7 @@
 #include "core/retry/router.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LIST_LIMIT 100
 
@@ -23,9 +24,10 @@ static void open_dedup_if_possible(struct dlq *dlq)
 	dlq->pg = NULL;
 }
 
+/* By the words of dlq_word_of_claim; what is not known may be open. */
 static bool is_open(const char *claimed)
 {
-	return !claimed || *claimed == 'n' || *claimed == 't';
+	return !claimed || strcmp(claimed, "no") == 0 || strcmp(claimed, "too-new") == 0;
 }
 
 static bool list_letter(void *self, const struct dead_letter *letter)
