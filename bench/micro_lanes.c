@@ -61,7 +61,7 @@ static void push_fetch(struct run *run, long first)
 
 static void measure(enum config_ordering ordering, const char *name, long records, int workers)
 {
-	struct run run = {.lanes = lanes_create(ordering, (size_t)workers)};
+	struct run run = {.lanes = lanes_create(ordering)};
 	pthread_t threads[WORKERS_MAX];
 	PTHREAD_OK(pthread_mutex_init(&run.lock, NULL));
 	PTHREAD_OK(pthread_cond_init(&run.progress, NULL));

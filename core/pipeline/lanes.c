@@ -30,10 +30,10 @@ static bool is_shared(const struct lanes *lanes)
 	return lanes->ordering == CONFIG_ORDERING_NONE;
 }
 
-struct lanes *lanes_create(enum config_ordering ordering, size_t workers)
+struct lanes *lanes_create(enum config_ordering ordering)
 {
 	struct lanes *lanes = calloc(1, sizeof(*lanes));
-	ASSERT(lanes && workers > 0);
+	ASSERT(lanes);
 	lanes->ordering = ordering;
 	PTHREAD_OK(pthread_mutex_init(&lanes->lock, NULL));
 	PTHREAD_OK(pthread_cond_init(&lanes->work, NULL));

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct lanes;
-struct lanes *lanes_create(enum config_ordering ordering, size_t workers);
+struct lanes *lanes_create(enum config_ordering ordering);
 void lanes_destroy(struct lanes *lanes); /* drops records still queued; no worker may be inside */
 
 /* [poll] key: of lane ordering key (absent: a lane of the record's partition); ignored for the other orderings; copied.

@@ -320,7 +320,7 @@ static void pipeline_init(struct pipeline *pipeline, const struct pipeline_optio
 	engine->self = pipeline;
 	engine->keeps_order = pipeline->config.ordering != CONFIG_ORDERING_NONE &&
 	                      pipeline->config.retry.mode == CONFIG_RETRY_IN_PLACE;
-	engine->lanes = lanes_create(pipeline->config.ordering, (size_t)pipeline->config.workers);
+	engine->lanes = lanes_create(pipeline->config.ordering);
 	gate_init(&engine->gate, pipeline_database_changed, pipeline);
 }
 

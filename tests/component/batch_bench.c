@@ -162,7 +162,7 @@ void bench_start(const char *file)
 	engine->stop = bench_stopped;
 	engine->keeps_order =
 	        bench.pipeline.ordering != CONFIG_ORDERING_NONE && bench.pipeline.retry.mode == CONFIG_RETRY_IN_PLACE;
-	engine->lanes = lanes_create(bench.pipeline.ordering, 1);
+	engine->lanes = lanes_create(bench.pipeline.ordering);
 	gate_init(&engine->gate, NULL, NULL);
 	open_plugin(file);
 	open_dedup();

@@ -263,7 +263,7 @@ void host_create(struct host *host, struct broker *broker, const struct kafka_pr
 	size_t count = 3;
 	for (; extra && extra->name; extra++)
 		properties[count++] = *extra;
-	host->lanes = lanes_create(host->pipeline.ordering, (size_t)host->pipeline.workers);
+	host->lanes = lanes_create(host->pipeline.ordering);
 	create_source(host, properties, count);
 }
 

@@ -58,7 +58,7 @@ static void expect_offsets(struct record *const *records, size_t count, int64_t 
 
 START_TEST(a_lane_is_taken_in_order_and_by_one_worker)
 {
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_PARTITION, 2);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_PARTITION);
 	push_range(lanes, 0, 0, 10, NULL);
 	ck_assert_uint_eq(lanes_take(lanes, 4, 0, taken), 4);
 	expect_offsets(taken, 4, 0);
@@ -75,7 +75,7 @@ END_TEST
 
 START_TEST(what_was_taken_stays_readable_when_it_is_finished_early)
 {
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_PARTITION, 1);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_PARTITION);
 	push_range(lanes, 0, 0, 2, NULL);
 	ck_assert_uint_eq(lanes_take(lanes, MAX, 0, taken), 2);
 	record_finish(taken[0]);
@@ -90,7 +90,7 @@ END_TEST
 
 START_TEST(partitions_take_turns)
 {
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_PARTITION, 1);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_PARTITION);
 	push_range(lanes, 0, 0, 100, NULL);
 	push_range(lanes, 1, 0, 100, NULL);
 	push_range(lanes, 2, 0, 100, NULL);
@@ -106,7 +106,7 @@ END_TEST
 
 START_TEST(same_key_is_one_lane_and_other_keys_are_free)
 {
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY, 2);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY);
 	char long_key[600];
 	memset(long_key, 'x', sizeof(long_key) - 1);
 	long_key[sizeof(long_key) - 1] = '\0';
@@ -135,7 +135,7 @@ END_TEST
 
 START_TEST(without_a_key_the_partition_is_the_lane)
 {
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY, 2);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY);
 	push(lanes, 0, 0, NULL);
 	push(lanes, 1, 0, NULL);
 	push(lanes, 0, 1, NULL);
@@ -152,7 +152,7 @@ END_TEST
 
 START_TEST(without_order_many_workers_share_one_queue)
 {
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_NONE, 2);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_NONE);
 	push_range(lanes, 0, 0, 10, "k");
 	ck_assert_uint_eq(lanes_take(lanes, 4, 0, taken), 4);
 	ck_assert_uint_eq(lanes_take(lanes, MAX, 0, others), 6);
@@ -166,7 +166,7 @@ END_TEST
 START_TEST(what_comes_back_goes_to_the_head_in_order)
 {
 	for (int ordering = CONFIG_ORDERING_PARTITION; ordering <= CONFIG_ORDERING_NONE; ordering++) {
-		struct lanes *lanes = lanes_create(ordering, 1);
+		struct lanes *lanes = lanes_create(ordering);
 		push_range(lanes, 0, 0, 10, "k");
 		ck_assert_uint_eq(lanes_take(lanes, 5, 0, taken), 5);
 		record_finish(taken[0]);
@@ -186,7 +186,7 @@ END_TEST
 
 START_TEST(a_held_record_holds_its_lane_and_no_other)
 {
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY, 1);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY);
 	push(lanes, 0, 0, "a");
 	ck_assert_uint_eq(lanes_take(lanes, 1, 0, taken), 1);
 	struct lanes_return back = {taken[0], 60};
@@ -208,7 +208,7 @@ END_TEST
 
 START_TEST(without_order_a_held_record_holds_only_itself)
 {
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_NONE, 1);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_NONE);
 	push_range(lanes, 0, 0, 4, NULL);
 	ck_assert_uint_eq(lanes_take(lanes, 3, 0, taken), 3);
 	record_finish(taken[1]);
@@ -227,7 +227,7 @@ END_TEST
 
 START_TEST(held_lanes_come_due_in_their_order)
 {
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY, 1);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY);
 	static const int64_t hold_ms[] = {50, 10, 40, 20, 30};
 	for (int i = 0; i < 5; i++) {
 		char key[] = {(char)('a' + i), '\0'};
@@ -250,7 +250,7 @@ END_TEST
 START_TEST(dropping_a_partition_removes_its_records_only)
 {
 	for (int ordering = CONFIG_ORDERING_PARTITION; ordering <= CONFIG_ORDERING_NONE; ordering++) {
-		struct lanes *lanes = lanes_create(ordering, 1);
+		struct lanes *lanes = lanes_create(ordering);
 		for (int i = 0; i < 20; i++)
 			push(lanes, i % 2, i / 2, i % 3 ? "a" : "b"); /* key lanes hold both partitions */
 		partition_revoke(partitions[0]);
@@ -272,7 +272,7 @@ END_TEST
 START_TEST(dropping_a_partition_reaches_what_is_held)
 {
 	for (int ordering = CONFIG_ORDERING_PARTITION; ordering <= CONFIG_ORDERING_NONE; ordering++) {
-		struct lanes *lanes = lanes_create(ordering, 1);
+		struct lanes *lanes = lanes_create(ordering);
 		push(lanes, 0, 0, "a");
 		push(lanes, 1, 0, "b");
 		ck_assert_uint_eq(lanes_take(lanes, MAX, 0, taken), 2);
@@ -294,7 +294,7 @@ END_TEST
 
 START_TEST(what_comes_back_after_a_revoke_is_dropped)
 {
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_PARTITION, 1);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_PARTITION);
 	push_range(lanes, 0, 0, 3, NULL);
 	ck_assert_uint_eq(lanes_take(lanes, 2, 0, taken), 2);
 	ck_assert(!lanes_should_stop(lanes, taken[0]));
@@ -316,7 +316,7 @@ END_TEST
 START_TEST(destroying_drops_what_is_queued_and_held)
 {
 	for (int ordering = CONFIG_ORDERING_PARTITION; ordering <= CONFIG_ORDERING_NONE; ordering++) {
-		struct lanes *lanes = lanes_create(ordering, 1);
+		struct lanes *lanes = lanes_create(ordering);
 		push(lanes, 0, 0, "a");
 		ck_assert_uint_eq(lanes_take(lanes, MAX, 0, taken), 1);
 		struct lanes_return back = {taken[0], 100000};
@@ -354,7 +354,7 @@ static void start_taker(struct taker *taker, struct lanes *lanes)
 START_TEST(closing_wakes_waiting_workers)
 {
 	static struct taker takers[3];
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY, 3);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY);
 	for (int i = 0; i < 3; i++)
 		start_taker(&takers[i], lanes);
 	lanes_close(lanes);
@@ -384,7 +384,7 @@ static void *end_batch_when_told(void *self)
 
 START_TEST(a_revoke_waits_for_the_batch_that_runs)
 {
-	struct worker worker = {.lanes = lanes_create(CONFIG_ORDERING_PARTITION, 1)};
+	struct worker worker = {.lanes = lanes_create(CONFIG_ORDERING_PARTITION)};
 	push(worker.lanes, 0, 0, NULL);
 	ck_assert_uint_eq(lanes_take(worker.lanes, 1, 0, taken), 1);
 	ck_assert_int_eq(pthread_create(&worker.thread, NULL, end_batch_when_told, &worker), 0);
@@ -401,7 +401,7 @@ END_TEST
 START_TEST(waiting_workers_share_what_is_there)
 {
 	static struct taker takers[2];
-	struct lanes *lanes = lanes_create(CONFIG_ORDERING_NONE, 2);
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_NONE);
 	for (int i = 0; i < 2; i++)
 		start_taker(&takers[i], lanes);
 	while (lanes_waiting(lanes) < 2)
@@ -506,7 +506,7 @@ static void push_stress(struct lanes *lanes)
 
 static void run_stress(enum config_ordering ordering)
 {
-	struct stress stress = {.lanes = lanes_create(ordering, WORKERS), .ordered = ordering == CONFIG_ORDERING_KEY};
+	struct stress stress = {.lanes = lanes_create(ordering), .ordered = ordering == CONFIG_ORDERING_KEY};
 	for (int i = 0; i < KEYS; i++)
 		stress.last_offset[i] = -1;
 	pthread_t threads[WORKERS];
