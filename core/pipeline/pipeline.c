@@ -32,6 +32,8 @@ struct pipeline {
 	struct watchdog *watchdog;
 	void (*say_stopped)(void);
 	pthread_t stop_thread;
+	pthread_mutex_t opening; /* of is_open, and while the group is joined */
+	bool is_open;
 	_Atomic int stop_status;
 	_Atomic bool is_joined, is_database_down;
 };
@@ -57,12 +59,27 @@ void pipeline_request_stop(void)
 		return; /* the counter is full: the request is there already */
 }
 
+/* Opening waits for servers that may be away, in calls that nothing cuts short.  Until it is through nothing was begun
+ * and the group knows nothing of this process, so it just ends; the main thread gets no further, for the lock is kept.
+ */
+static void stop_while_opening(struct pipeline *pipeline)
+{
+	PTHREAD_OK(pthread_mutex_lock(&pipeline->opening));
+	if (!pipeline->is_open) {
+		log_write(LOG_stopped, "before it had started");
+		pipeline->say_stopped();
+		_exit(CHILD_STOPPED);
+	}
+	PTHREAD_OK(pthread_mutex_unlock(&pipeline->opening));
+}
+
 static void *stop_main(void *argument)
 {
 	struct pipeline *pipeline = argument;
 	uint64_t count;
 	while (read(stop_event, &count, sizeof(count)) < 0 && errno == EINTR)
 		;
+	stop_while_opening(pipeline);
 	gate_close(&pipeline->engine.gate);
 	source_stop(pipeline->source);
 	return NULL;
@@ -206,7 +223,7 @@ static bool pipeline_open_envelope(struct pipeline *pipeline, int *out_status)
 	return true;
 }
 
-static bool pipeline_open_kafka(struct pipeline *pipeline, int *out_status)
+static bool pipeline_open_router(struct pipeline *pipeline, int *out_status)
 {
 	struct engine *engine = &pipeline->engine;
 	struct error error;
@@ -225,8 +242,14 @@ static bool pipeline_open_kafka(struct pipeline *pipeline, int *out_status)
 	        .on_trouble = pipeline_route_trouble,
 	};
 	engine->router = router_create(&router, &error);
-	if (!engine->router)
-		return pipeline_failed(LOG_kafka_error, &error, CHILD_SERVICE_MISSING, out_status);
+	return engine->router || pipeline_failed(LOG_kafka_error, &error, CHILD_SERVICE_MISSING, out_status);
+}
+
+/* Joining begins here; from here on a stop leaves the group. */
+static bool pipeline_open_source(struct pipeline *pipeline, int *out_status)
+{
+	struct engine *engine = &pipeline->engine;
+	struct error error;
 	const struct source_options source = {
 	        .pipeline = engine->pipeline,
 	        .properties = pipeline->consumer_properties,
@@ -239,10 +262,19 @@ static bool pipeline_open_kafka(struct pipeline *pipeline, int *out_status)
 	        .on_joined = pipeline_joined,
 	        .self = pipeline,
 	};
+	PTHREAD_OK(pthread_mutex_lock(&pipeline->opening));
 	pipeline->source = source_create(&source, &error);
-	if (!pipeline->source)
-		return pipeline_failed(LOG_kafka_error, &error, CHILD_SERVICE_MISSING, out_status);
-	return true;
+	pipeline->is_open = pipeline->source != NULL;
+	PTHREAD_OK(pthread_mutex_unlock(&pipeline->opening));
+	return pipeline->source || pipeline_failed(LOG_kafka_error, &error, CHILD_SERVICE_MISSING, out_status);
+}
+
+static bool pipeline_open(struct pipeline *pipeline, const char *plugin_path, struct pg **out_side_pg, int *out_status)
+{
+	return pipeline_open_plugin(pipeline, plugin_path, out_status) &&
+	       pipeline_open_database(pipeline, out_side_pg, out_status) &&
+	       pipeline_open_envelope(pipeline, out_status) && pipeline_open_router(pipeline, out_status) &&
+	       pipeline_open_source(pipeline, out_status);
 }
 
 static void pipeline_start_threads(struct pipeline *pipeline, struct pg *side_pg)
@@ -258,7 +290,6 @@ static void pipeline_start_threads(struct pipeline *pipeline, struct pg *side_pg
 	pipeline->side = side_start(&pipeline->engine, side_pg, pipeline_progress_written, pipeline);
 	pipeline->watchdog = watchdog_start(pipeline->watches, count, pipeline->config.plugin.grace_ms,
 	                                    pipeline->engine.plugin, pipeline->engine.metrics);
-	PTHREAD_OK(pthread_create(&pipeline->stop_thread, NULL, stop_main, pipeline));
 	for (size_t i = 0; i < count; i++)
 		worker_start(pipeline->workers[i]);
 }
@@ -297,6 +328,17 @@ static void pipeline_close(struct pipeline *pipeline)
 	config_properties_done(&pipeline->producer_source);
 }
 
+/* A handler may still run, and nothing can be taken from under it: its thread is nobody's, and the process ends without
+ * destructors.  The log is written line by line, so nothing of it is lost. */
+static _Noreturn void pipeline_abandon(struct pipeline *pipeline)
+{
+	pipeline_request_stop();
+	PTHREAD_OK(pthread_join(pipeline->stop_thread, NULL));
+	for (size_t i = 0; i < (size_t)pipeline->config.workers; i++)
+		worker_detach(pipeline->workers[i]);
+	_exit(CHILD_INTERNAL);
+}
+
 /* Everything is committed; only memory is left to give back, and librdkafka may hang over it. */
 static int pipeline_finish(struct pipeline *pipeline, int status)
 {
@@ -322,6 +364,7 @@ static void pipeline_init(struct pipeline *pipeline, const struct pipeline_optio
 	                      pipeline->config.retry.mode == CONFIG_RETRY_IN_PLACE;
 	engine->lanes = lanes_create(pipeline->config.ordering);
 	gate_init(&engine->gate, pipeline_database_changed, pipeline);
+	PTHREAD_OK(pthread_mutex_init(&pipeline->opening, NULL));
 }
 
 int pipeline_run(const struct pipeline_options *options)
@@ -332,9 +375,8 @@ int pipeline_run(const struct pipeline_options *options)
 	int status = CHILD_INTERNAL;
 	stop_event_open();
 	pipeline_init(&pipeline, options);
-	if (!pipeline_open_plugin(&pipeline, options->plugin_path, &status) ||
-	    !pipeline_open_database(&pipeline, &side_pg, &status) || !pipeline_open_envelope(&pipeline, &status) ||
-	    !pipeline_open_kafka(&pipeline, &status))
+	PTHREAD_OK(pthread_create(&pipeline.stop_thread, NULL, stop_main, &pipeline));
+	if (!pipeline_open(&pipeline, options->plugin_path, &side_pg, &status))
 		return status; /* the process ends with everything in it */
 	pipeline_start_threads(&pipeline, side_pg);
 	log_write(LOG_started, "pipeline %s", pipeline.config.name);
@@ -342,7 +384,7 @@ int pipeline_run(const struct pipeline_options *options)
 	metrics_set_ready(pipeline.engine.metrics, false, "stopping");
 	if (!is_clean) {
 		log_write(LOG_drain_overrun, "%s", error.text);
-		return CHILD_INTERNAL; /* a handler may still run: nothing can be taken from under it */
+		pipeline_abandon(&pipeline);
 	}
 	pipeline_join(&pipeline);
 	return pipeline_finish(&pipeline, atomic_load(&pipeline.stop_status));

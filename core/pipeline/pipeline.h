@@ -21,7 +21,8 @@ enum {
 	CHILD_PLUGIN_REFUSED = 77 /* stay down */,
 	CHILD_CONFIG = 78 /* stay down */
 };
-/* Runs until pipeline_request_stop (SIGTERM); returns the exit status.  [main thread of the child] */
+/* Runs until pipeline_request_stop (SIGTERM); returns the exit status.  Ends the process itself when it is stopped
+ * before it had started, or when a handler has not come back at the end of the drain.  [main thread of the child] */
 int pipeline_run(const struct pipeline_options *options);
 void pipeline_request_stop(void); /* async-signal-safe */
 #endif

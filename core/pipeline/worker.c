@@ -389,6 +389,11 @@ void worker_join(struct worker *worker)
 	PTHREAD_OK(pthread_join(worker->thread, NULL));
 }
 
+void worker_detach(struct worker *worker)
+{
+	PTHREAD_OK(pthread_detach(worker->thread));
+}
+
 void worker_destroy(struct worker *worker)
 {
 	if (!worker)

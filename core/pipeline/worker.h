@@ -10,6 +10,7 @@ struct worker *worker_create(struct engine *engine, uint32_t index);
 void worker_start(struct worker *worker);
 /* lanes_close and gate_close first. */
 void worker_join(struct worker *worker);
+void worker_detach(struct worker *worker); /* instead: its handler does not come back, and the process ends */
 void worker_destroy(struct worker *worker);
 struct watch *worker_watch(struct worker *worker);
 #endif

@@ -1,4 +1,5 @@
 """SIGTERM: what was begun is committed in both places, the group is left, exit 0 in time (F-1, L1)."""
+import socket
 import time
 
 from idem import wait
@@ -75,3 +76,30 @@ def test_a_plugin_that_takes_sigterm_away_does_not_stop_the_drain(bench):
     case.check()
     status, seconds = stop_and_time(host)
     assert status == 0 and seconds < 30
+
+
+def silent_server():
+    """A server that takes connections and never says a word."""
+    return socket.create_server(("127.0.0.1", 0))
+
+
+def stop_while_it_connects_to(bench, silent, settings):
+    host = bench.host(settings).start(ready=False)
+    silent.settimeout(20)
+    with silent, silent.accept()[0]:
+        status, seconds = stop_and_time(host)
+    assert status == 0 and seconds < 2 * wait.PATIENCE
+
+
+def test_a_host_that_waits_for_a_silent_broker_at_start_stops_at_once(bench):
+    case, silent = bench.case(partitions=1), silent_server()
+    settings = bench.settings(case)
+    settings["kafka"]["bootstrap_servers"] = "127.0.0.1:%d" % silent.getsockname()[1]
+    stop_while_it_connects_to(bench, silent, settings)
+
+
+def test_a_host_that_waits_for_a_stopped_postgresql_at_start_stops_at_once(bench):
+    case, silent = bench.case(partitions=1), silent_server()
+    settings = bench.settings(case)
+    settings["database"]["conninfo"] = bench.postgres.conninfo(bench.database.name, port=silent.getsockname()[1])
+    stop_while_it_connects_to(bench, silent, settings)
