@@ -5,25 +5,28 @@
 #include "core/db/array.h"
 #include "core/db/dedup_store.h"
 
-/* NULL in *out_table: no place.  make: the day is made when it is missing. */
+struct place {
+	const struct dedup_table *table; /* NULL: none, status says why */
+	enum dedup_place_status status;
+};
+
+/* make: the day is made when it is missing. */
 static bool dedup_place_key(struct dedup *dedup, struct pg *pg, const struct dedup_key *key, bool make,
-                            const struct dedup_table **out_table, enum dedup_place_status *out_status,
-                            struct error *error)
+                            struct place *out_place, struct error *error)
 {
-	*out_table = NULL;
-	*out_status = DEDUP_PLACED;
-	if (key->business_key.ptr) {
-		*out_table = dedup_message_table(dedup);
-		return true;
-	}
-	*out_status = dedup_place(dedup, key->time_ms, out_table);
-	if (*out_status == DEDUP_DAY_MISSING && make) {
+	struct place place = {NULL, DEDUP_PLACED};
+	if (key->business_key.ptr)
+		place.table = dedup_message_table(dedup);
+	else
+		place.status = dedup_place(dedup, key->time_ms, &place.table);
+	if (place.status == DEDUP_DAY_MISSING && make) {
 		if (!dedup_make_day(dedup, pg, key->time_ms, error))
 			return false;
-		*out_status = dedup_place(dedup, key->time_ms, out_table);
+		place.status = dedup_place(dedup, key->time_ms, &place.table);
 	}
-	if (*out_status == DEDUP_ID_TOO_OLD)
-		*out_table = dedup_other_table(dedup);
+	if (place.status == DEDUP_ID_TOO_OLD)
+		place.table = dedup_other_table(dedup);
+	*out_place = place;
 	return true;
 }
 
@@ -82,35 +85,33 @@ static bool dedup_look_up(struct dedup *dedup, struct pg *pg, const struct dedup
 bool dedup_look_up_key(struct dedup *dedup, struct pg *pg, const struct dedup_key *key, enum dedup_claim *out_claim,
                        struct error *error)
 {
-	const struct dedup_table *table;
-	enum dedup_place_status status;
-	if (!dedup_place_key(dedup, pg, key, false, &table, &status, error))
+	struct place place;
+	if (!dedup_place_key(dedup, pg, key, false, &place, error))
 		return false;
-	if (table)
-		return dedup_look_up(dedup, pg, table, key, out_claim, error);
-	*out_claim = status == DEDUP_ID_IN_FUTURE ? DEDUP_CLAIM_TOO_NEW : DEDUP_CLAIM_NONE;
+	if (place.table)
+		return dedup_look_up(dedup, pg, place.table, key, out_claim, error);
+	*out_claim = place.status == DEDUP_ID_IN_FUTURE ? DEDUP_CLAIM_TOO_NEW : DEDUP_CLAIM_NONE;
 	return true;
 }
 
 static bool dedup_claim_once(struct dedup *dedup, struct pg *pg, const struct dedup_key *key,
                              enum dedup_claim *out_claim, struct error *error)
 {
-	const struct dedup_table *table;
-	enum dedup_place_status status;
-	if (!dedup_place_key(dedup, pg, key, true, &table, &status, error))
+	struct place place;
+	if (!dedup_place_key(dedup, pg, key, true, &place, error))
 		return false;
-	if (!table) {
+	if (!place.table) {
 		*out_claim = DEDUP_CLAIM_TOO_NEW;
-		return status == DEDUP_ID_IN_FUTURE ||
+		return place.status == DEDUP_ID_IN_FUTURE ||
 		       error_set(error, ERROR_DB, "the day of an id is missing although it was made");
 	}
-	PGresult *result = dedup_run_key(dedup, pg, table, key, true, error);
+	PGresult *result = dedup_run_key(dedup, pg, place.table, key, true, error);
 	if (!result)
 		return false;
 	bool is_new = PQntuples(result) == 1;
 	PQclear(result);
 	if (!is_new)
-		return dedup_look_up(dedup, pg, table, key, out_claim, error);
+		return dedup_look_up(dedup, pg, place.table, key, out_claim, error);
 	*out_claim = DEDUP_CLAIM_MADE;
 	return true;
 }

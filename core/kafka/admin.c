@@ -275,15 +275,16 @@ static bool measure_topic(rd_kafka_t *client, const char *topic, int64_t deadlin
 	return true;
 }
 
-bool kafka_topics_measure(const struct kafka_property *properties, size_t property_count, const char *const *topics,
-                          size_t count, int timeout_ms, struct kafka_topics_size *out_size, struct error *error)
+bool kafka_topics_measure(const struct kafka_property *properties, size_t property_count,
+                          const struct config_strings *topics, int timeout_ms, struct kafka_topics_size *out_size,
+                          struct error *error)
 {
 	int64_t deadline_ms = clock_monotonic_ms() + timeout_ms;
 	struct kafka_topics_size size = {0, DEFAULT_MAX_MESSAGE_BYTES};
 	rd_kafka_t *client = client_create(properties, property_count, false, error);
 	bool ok = client != NULL;
-	for (size_t i = 0; ok && i < count; i++)
-		ok = topics[i][0] == '^' || measure_topic(client, topics[i], deadline_ms, &size, error);
+	for (size_t i = 0; ok && i < topics->count; i++)
+		ok = topics->items[i][0] == '^' || measure_topic(client, topics->items[i], deadline_ms, &size, error);
 	if (client)
 		rd_kafka_destroy(client);
 	if (ok)

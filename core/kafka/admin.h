@@ -2,6 +2,7 @@
 #ifndef IDEM_KAFKA_ADMIN_H
 #define IDEM_KAFKA_ADMIN_H
 #include "core/base/error.h"
+#include "core/config/config.h"
 #include "core/kafka/consumer.h"
 
 struct kafka_topic_spec {
@@ -23,8 +24,8 @@ struct kafka_topics_size {
 	int partitions;
 	int64_t max_message_bytes;
 };
-bool kafka_topics_measure(const struct kafka_property *properties, size_t property_count, const char *const *topics,
-                          size_t count, int timeout_ms, struct kafka_topics_size *out_size,
+bool kafka_topics_measure(const struct kafka_property *properties, size_t property_count,
+                          const struct config_strings *topics, int timeout_ms, struct kafka_topics_size *out_size,
                           struct error *error) MUST_CHECK;
 /* 0 in *out_partitions: no such topic. */
 bool kafka_topic_partitions(rd_kafka_t *client, const char *topic, int timeout_ms, int *out_partitions,

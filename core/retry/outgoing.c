@@ -136,12 +136,11 @@ static void finish(struct outgoing *outgoing, const char *topic, const struct ev
 }
 
 struct outgoing *outgoing_create(const struct router_options *options, const char *topic, const struct event *event,
-                                 enum route route, const char *reason, struct bytes error_text, void *opaque)
+                                 enum route route, const char *reason, struct bytes error_text)
 {
 	struct header_list list;
 	struct outgoing *outgoing = begin(event, &list);
 	outgoing->route = route;
-	outgoing->opaque = opaque;
 	add_own(&list, options, event, route, reason);
 	if (error_text.ptr) {
 		add(&list, HEADER_ERROR, cut(error_text, OUTGOING_ERROR_MAX));

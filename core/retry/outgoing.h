@@ -13,7 +13,7 @@
 struct outgoing {
 	struct outgoing *next; /* while kept for another try */
 	int64_t due_ms;        /* monotonic, of that try */
-	void *opaque;
+	void *opaque;          /* of router_send */
 	enum route route;
 	bool has_error_header; /* the last header is x-error */
 	bool alone;            /* sent with no other: it was, or was beside, a record that is too large */
@@ -23,7 +23,7 @@ struct outgoing {
 
 /* Never NULL.  topic is borrowed. */
 struct outgoing *outgoing_create(const struct router_options *options, const char *topic, const struct event *event,
-                                 enum route route, const char *reason, struct bytes error_text, void *opaque);
+                                 enum route route, const char *reason, struct bytes error_text);
 /* A dead letter as its group shall get it again: a round later, at the first attempt, without what it died of. */
 struct outgoing *outgoing_create_replay(const char *group, const char *topic, const struct event *event);
 /* The record becomes smaller by the header that is only for people; false: it has none any more. */

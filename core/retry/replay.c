@@ -47,8 +47,8 @@ static bool find_topic(const struct replay *replay, const struct replay_options 
 {
 	const char *topic = replay->topic;
 	struct kafka_topics_size size;
-	if (!kafka_topics_measure(options->properties, options->property_count, &topic, 1, START_TIMEOUT_MS, &size,
-	                          error))
+	if (!kafka_topics_measure(options->properties, options->property_count, &(struct config_strings){&topic, 1},
+	                          START_TIMEOUT_MS, &size, error))
 		return false;
 	return size.partitions > 0 ||
 	       error_set(error, ERROR_NOT_FOUND,

@@ -126,10 +126,9 @@ static void fill_specs(const struct router *router, const struct kafka_topics_si
 
 static bool ensure_topics(struct router *router, const struct router_options *options, struct error *error)
 {
-	const struct config_strings *sources = &options->pipeline->topics;
 	struct kafka_topics_size size;
 	char replay_topic[TOPIC_NAME_BYTES];
-	if (!kafka_topics_measure(options->properties, options->property_count, sources->items, sources->count,
+	if (!kafka_topics_measure(options->properties, options->property_count, &options->pipeline->topics,
 	                          START_TIMEOUT_MS, &size, error))
 		return false;
 	size_t count = router->tier_count + 2;
@@ -195,8 +194,9 @@ static const char *topic_of(const struct router *router, const struct event *eve
 void router_send(struct router *router, const struct event *event, enum route route, const char *reason,
                  struct bytes error_text, void *opaque)
 {
-	struct outgoing *outgoing = outgoing_create(&router->options, topic_of(router, event, route), event, route,
-	                                            reason, error_text, opaque);
+	struct outgoing *outgoing =
+	        outgoing_create(&router->options, topic_of(router, event, route), event, route, reason, error_text);
+	outgoing->opaque = opaque;
 	atomic_fetch_add(&router->pending, 1);
 	try_send(router, outgoing);
 }

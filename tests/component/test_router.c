@@ -296,8 +296,9 @@ START_TEST(topics_have_the_names_of_their_delays_and_the_partitions_of_the_sourc
 		}
 		struct kafka_topics_size size;
 		const char *name = topic;
-		ck_assert_msg(kafka_topics_measure(&fixture.broker, 1, &name, 1, 10000, &size, &error), "%s",
-		              error.text);
+		ck_assert_msg(kafka_topics_measure(&fixture.broker, 1, &(struct config_strings){&name, 1}, 10000, &size,
+		                                   &error),
+		              "%s", error.text);
 		ck_assert_int_eq(size.partitions, PARTITIONS);
 		ck_assert_int_ge(size.max_message_bytes, 16 << 20);
 	}
@@ -453,7 +454,7 @@ START_TEST(an_error_text_is_cut_between_characters)
 	struct event event = open_event(&fixture, &original);
 	struct router_options options = {.pipeline = &fixture.pipeline, .plugin_name = "p", .plugin_version = "1"};
 	struct outgoing *outgoing =
-	        outgoing_create(&options, "t", &event, ROUTE_DEAD, "r", (struct bytes){text, sizeof(text)}, NULL);
+	        outgoing_create(&options, "t", &event, ROUTE_DEAD, "r", (struct bytes){text, sizeof(text)});
 	ck_assert_uint_eq(kafka_record_header(&outgoing->record, HEADER_ERROR)->value.len, OUTGOING_ERROR_MAX - 1);
 	ck_assert(outgoing_drop_error_header(outgoing));
 	ck_assert_ptr_null(kafka_record_header(&outgoing->record, HEADER_ERROR));
