@@ -10,7 +10,9 @@
 
 void batch_init(struct batch *batch, struct engine *engine, struct watch *watch, uint32_t worker_index)
 {
-	*batch = (struct batch){.engine = engine, .watch = watch, .worker_index = worker_index};
+	*batch = (struct batch){.engine = engine,
+	                        .watch = watch,
+	                        .context = {engine->plugin, worker_index, &batch->arena, &batch_backend, batch}};
 	arena_init(&batch->arena, BATCH_ARENA_BYTES);
 	batch->calls_count = (size_t)engine->pipeline->batch.max + 1;
 	batch->calls = calloc(batch->calls_count, sizeof(*batch->calls));

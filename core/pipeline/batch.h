@@ -76,8 +76,8 @@ struct batch {
 	struct watch *watch;
 	struct idem_call *calls; /* the worker's pool: one per entry, the last one for handle_batch */
 	size_t calls_count;
-	uint32_t worker_index;
-	struct arena arena; /* everything of this batch; reset by batch_reset */
+	struct call_context context; /* of these */
+	struct arena arena;          /* everything of this batch; reset by batch_reset */
 	struct entry *entries;
 	size_t count;
 	struct claim_group *claims;

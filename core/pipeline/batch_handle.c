@@ -204,8 +204,7 @@ static bool batch_end_reading(struct batch *batch, struct entry *entry)
 static bool batch_handle_entry(struct batch *batch, struct entry *entry)
 {
 	entry->call = &batch->calls[entry->index];
-	call_init(entry->call, batch->engine->plugin, &entry->event, &batch->arena, batch->worker_index, &batch_backend,
-	          batch);
+	call_init(entry->call, &batch->context, &entry->event);
 	plugin_event_view(batch->engine->plugin, &entry->event, &batch->arena, &entry->view);
 	batch->current = entry;
 	idem_verdict verdict = batch_call_handler(batch, entry);

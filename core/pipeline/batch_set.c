@@ -17,15 +17,14 @@ static void set_enter(struct batch *batch, struct set *set, struct idem_call **o
 {
 	int64_t timeout_ms = batch->engine->pipeline->plugin.timeout_ms;
 	call_done(set->call); /* of the call before, when it is called again */
-	call_init(set->call, batch->engine->plugin, NULL, &batch->arena, batch->worker_index, &batch_backend, batch);
+	call_init(set->call, &batch->context, NULL);
 	*out_handle = call_enter(set->call, timeout_ms);
 	for (size_t i = 0; i < set->count; i++) {
 		struct entry *entry = set->entries[i];
 		entry->outcome = OUTCOME_OPEN;
 		entry->call = &batch->calls[entry->index];
 		call_done(entry->call);
-		call_init(entry->call, batch->engine->plugin, &entry->event, &batch->arena, batch->worker_index,
-		          &batch_backend, batch);
+		call_init(entry->call, &batch->context, &entry->event);
 		plugin_event_view(batch->engine->plugin, &entry->event, &batch->arena, &entry->view);
 		set->items[i] = (struct idem_item){.call = call_enter(entry->call, timeout_ms), .event = &entry->view};
 	}

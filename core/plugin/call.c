@@ -39,16 +39,15 @@ static void call_forget(struct idem_call *call)
 	call->cancelled = 0;
 }
 
-void call_init(struct idem_call *call, struct plugin *plugin, const struct event *event, struct arena *arena,
-               uint32_t worker_index, const struct call_backend *backend, void *backend_self)
+void call_init(struct idem_call *call, const struct call_context *context, const struct event *event)
 {
 	ASSERT(call->run == 0);
-	call->plugin = plugin;
+	call->plugin = context->plugin;
 	call->event = event;
-	call->arena = arena;
-	call->worker_index = worker_index;
-	call->backend = backend;
-	call->backend_self = backend_self;
+	call->arena = context->arena;
+	call->worker_index = context->worker_index;
+	call->backend = context->backend;
+	call->backend_self = context->backend_self;
 	call->deadline_ms = INT64_MAX;
 	call_forget(call);
 }

@@ -78,8 +78,15 @@ struct idem_call {
 #define CALL_MAX_QUEUED_BYTES (16u * 1024 * 1024) /* of their parameters */
 #define CALL_MAX_EXTEND_MS (60 * 60 * 1000)       /* one extend() moves the deadline at most this far */
 
-void call_init(struct idem_call *call, struct plugin *plugin, const struct event *event, struct arena *arena,
-               uint32_t worker_index, const struct call_backend *backend, void *backend_self);
+struct call_context { /* the same for all calls of a worker */
+	struct plugin *plugin;
+	uint32_t worker_index;
+	struct arena *arena; /* of what a run collects */
+	const struct call_backend *backend;
+	void *backend_self;
+};
+/* event NULL: the batch call of handle_batch; it stays readable until call_done.  The context is copied. */
+void call_init(struct idem_call *call, const struct call_context *context, const struct event *event);
 /* Before and after the callback.  call_enter gives the handle that goes to the plugin (as argument, as idem_item.call).
  */
 struct idem_call *call_enter(struct idem_call *call, int64_t timeout_ms);

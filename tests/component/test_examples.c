@@ -65,7 +65,7 @@ static bool send_queued(const struct idem_call *call)
 
 static struct idem_call *enter(size_t i, const struct event *event)
 {
-	call_init(&calls[i], plugin, event, &arena, 0, &backend, NULL);
+	call_init(&calls[i], &(struct call_context){plugin, 0, &arena, &backend, NULL}, event);
 	return call_enter(&calls[i], 10000);
 }
 

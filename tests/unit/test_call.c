@@ -20,7 +20,7 @@ static void begin(void)
 	arena_init(&arena, 64 * 1024);
 	event = fixture_event(&arena, "{\"do\":\"ok\",\"seq\":3,\"a/b\":{\"c\":[10,2.50,true,null,\"x\"]}}");
 	backend = (struct backend){.value = "42"};
-	call_init(&call, plugin, &event, &arena, 5, &fixture_backend, &backend);
+	call_init(&call, &(struct call_context){plugin, 5, &arena, &fixture_backend, &backend}, &event);
 }
 
 static void end(void)
@@ -36,7 +36,7 @@ static void end(void)
 static void begin_again(void)
 {
 	call_done(&call);
-	call_init(&call, plugin, &event, &arena, 5, &fixture_backend, &backend);
+	call_init(&call, &(struct call_context){plugin, 5, &arena, &fixture_backend, &backend}, &event);
 }
 
 static struct idem_param text(const char *value)
@@ -112,8 +112,7 @@ START_TEST(a_kept_call_does_not_reach_the_next_event_of_the_same_memory)
 	struct idem_call *kept = call_enter(&call, 1000);
 
 	call_leave(&call);
-	call_done(&call);
-	call_init(&call, plugin, &event, &arena, 5, &fixture_backend, &backend);
+	begin_again();
 	struct idem_call *next = call_enter(&call, 1000);
 	refuses_everything(kept);
 	ck_assert_int_eq(touch(next, "k1"), IDEM_OK);

@@ -308,7 +308,7 @@ static void handle_one(struct plugin *plugin, bool commits)
 	arena_init(&arena, 4096);
 	struct event event = fixture_event(&arena, "{\"a\":1}");
 	plugin_event_view(plugin, &event, &arena, &view);
-	call_init(&call, plugin, &event, &arena, 0, &fixture_backend, &backend);
+	call_init(&call, &(struct call_context){plugin, 0, &arena, &fixture_backend, &backend}, &event);
 	ck_assert_int_eq(plugin_descriptor(plugin)->handle(plugin_self(plugin), call_enter(&call, 1000), &view),
 	                 IDEM_DONE);
 	call_leave(&call);
