@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Rules of the house that no compiler checks: lengths, banned functions, folders without a README."""
+"""Rules of the house that no compiler checks: lengths, parameters, banned functions, folders without a README."""
 import json
 import os
 import re
@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 FUNCTION_LONG, FUNCTION_MISTAKE, FILE_MISTAKE = 60, 100, 800
+PARAMETERS = 6  # of core/; on_request has the shape libmicrohttpd wants
 BANNED = re.compile(r"(?<![\w.>])(strcpy|strcat|sprintf|strtok|atoi|alloca|system|popen|setjmp)\s*\(")
 GETENV = re.compile(r"(?<![\w.>])(secure_)?getenv\s*\(")
 ASSERT_H = re.compile(r"#\s*include\s*<assert\.h>")
@@ -35,12 +36,19 @@ def banned(path):
 
 
 def functions(files):
-    out = subprocess.run(["ctags", "-L", "-", "-f", "-", "--languages=C,C++", "--kinds-C=f", "--kinds-C++=f", "--fields=+ne",
+    out = subprocess.run(["ctags", "-L", "-", "-f", "-", "--languages=C,C++", "--kinds-C=f", "--kinds-C++=f", "--fields=+neS",
                           "--output-format=json"], input="\n".join(files), check=True, capture_output=True, text=True).stdout
     for line in out.splitlines():
         tag = json.loads(line)
         if "end" in tag:
-            yield tag["end"] - tag["line"] + 1, f"{tag['path']}:{tag['line']}: {tag['name']}"
+            yield tag["end"] - tag["line"] + 1, f"{tag['path']}:{tag['line']}: {tag['name']}", tag.get("signature", "()")
+
+
+def parameters(signature):
+    inner = signature[1:-1]
+    while "(" in inner:  # a pointer to a function is one
+        inner = re.sub(r"\([^()]*\)", "", inner)
+    return inner.count(",") + 1
 
 
 def readmes():
@@ -61,7 +69,9 @@ def main():
         if lines > FILE_MISTAKE:
             mistakes.append(f"{path}: {lines} lines: over {FILE_MISTAKE} is two modules in one")
     lengths = sorted(functions([path for path in product if path.endswith((".c", ".cc"))]), reverse=True)
-    for length, where in lengths:
+    for length, where, signature in lengths:
+        if where.startswith("core/") and parameters(signature) > PARAMETERS and not where.endswith(": on_request"):
+            mistakes.append(f"{where}: {parameters(signature)} parameters: over {PARAMETERS} is a struct")
         if length > FUNCTION_MISTAKE:
             mistakes.append(f"{where}: {length} lines: over {FUNCTION_MISTAKE} is a mistake")
         elif length > FUNCTION_LONG:
