@@ -16,6 +16,27 @@ def known():
     return found
 
 
+def is_in(label, name):
+    """Under `label:` stands a test of tests/e2e/test_label.py, or a program of tests/component or tests/unit."""
+    if label in ("component", "unit"):
+        return bool(glob.glob(f"tests/{label}/{name}.*"))
+    try:
+        with open(f"tests/e2e/test_{label}.py", encoding="utf-8") as file:
+            return re.search(rf"^def {name}\(", file.read(), re.M) is not None
+    except FileNotFoundError:
+        return False
+
+
+def misplaced(path):
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            label = None
+            for match in re.finditer(r"\b([a-z_]+): |`(test_\w+)", line):
+                label = match[1] or label
+                if match[2] and not is_in(label, match[2]):
+                    yield f"{path}:{number}: {match[2]} is not in {label}"
+
+
 def mistakes():
     tests = known()
     for path in ["doc/requirements.md", *sorted(glob.glob("tests/mutants/*.patch"))]:
@@ -28,6 +49,7 @@ def mistakes():
         for name in NAME.findall(text):
             if name not in tests:
                 yield f"{path}: there is no test {name}"
+    yield from misplaced("doc/requirements.md")
     with open(RULES, encoding="utf-8") as file:
         named = set(re.findall(r"\(`(\w+)`\)", file.read()))
     patches = {path.rsplit("/", 1)[1].removesuffix(".patch") for path in glob.glob("tests/mutants/*.patch")}
