@@ -196,7 +196,7 @@ void source_commit_now(struct source *source, struct source_partition *const *pa
 		metrics_add(source->options.metrics, METRIC_offset_commits, 1);
 		return;
 	}
-	source->left_behind = true;
+	source->left_behind |= source->leaving;
 	log_write(LOG_kafka_error, "the last offsets could not be committed, their records will come again: %s",
 	          error.text);
 }

@@ -278,6 +278,31 @@ START_TEST(a_second_member_goes_on_where_the_first_committed)
 }
 END_TEST
 
+START_TEST(a_commit_that_failed_in_a_rebalance_long_ago_does_not_spoil_the_stop)
+{
+	enum { API_OFFSET_COMMIT = 8, MANY = 1000 };
+	broker_produce_many(&broker, 3, 10, 10);
+	host_start(&host, &broker, NULL);
+	host_wait_total(&host, 30);
+	rd_kafka_resp_err_t refused[MANY];
+	for (int i = 0; i < MANY; i++)
+		refused[i] = RD_KAFKA_RESP_ERR_INVALID_COMMIT_OFFSET_SIZE;
+	rd_kafka_mock_push_request_errors_array(broker.cluster, API_OFFSET_COMMIT, MANY, refused);
+	broker_produce_many(&broker, 3, 10, 10);
+	host_wait_total(&host, 60);
+	int64_t rebalances = metrics_get(&host.metrics, METRIC_rebalances);
+	host_init(&other);
+	host_start(&other, &broker, NULL);
+	host_wait_metric(&host, METRIC_rebalances, rebalances + 1);
+	rd_kafka_mock_clear_request_errors(broker.cluster, API_OFFSET_COMMIT);
+	for (int i = 0; i < 3; i++)
+		broker_wait_committed(&broker, TOPIC, i, 20);
+	host_stop(&other);
+	host_stop(&host);
+	ck_assert_msg(host.result, "%s", host.error.text);
+}
+END_TEST
+
 START_TEST(a_handler_that_does_not_come_back_holds_a_revoke_up_no_longer_than_allowed)
 {
 	host.batch_max = 1; /* else the others would stand behind it in one batch */
@@ -377,6 +402,7 @@ int main(void)
 	tcase_add_test(tests, offsets_are_not_committed_before_the_database_was_told);
 	tcase_add_test(tests, stopping_finishes_what_was_begun_and_leaves_the_rest);
 	tcase_add_test(tests, a_second_member_goes_on_where_the_first_committed);
+	tcase_add_test(tests, a_commit_that_failed_in_a_rebalance_long_ago_does_not_spoil_the_stop);
 	tcase_add_test(tests, a_handler_that_does_not_come_back_holds_a_revoke_up_no_longer_than_allowed);
 	tcase_add_test(tests, lag_rows_go_with_their_partitions);
 	tcase_add_test(tests, a_fatal_error_ends_the_source_and_names_the_instance);
