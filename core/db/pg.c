@@ -81,7 +81,7 @@ static bool pg_set_session(struct pg *pg, const struct config_database *config, 
 	         "SET idle_in_transaction_session_timeout = %" PRId64 "; SET statement_timeout = %" PRId64
 	         "; SET tcp_user_timeout = %" PRId64
 	         "; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
-	         "; SET default_transaction_isolation = 'read committed'",
+	         "; SET default_transaction_isolation = 'read committed'; SET standard_conforming_strings = on",
 	         idle_ms, config->statement_timeout_ms, config->tcp_user_timeout_ms);
 	return pg_run_script(pg, pg->session, error);
 }

@@ -50,8 +50,8 @@ bool batch_queue_release(struct batch *batch, const struct claim_group *group)
 	return claim_queue(batch, &group->table->release, group, false);
 }
 
-/* Behind a transaction pooler the session's own limits may be another client's. */
-static bool claim_queue_limits(struct batch *batch)
+/* Behind a transaction pooler the session's own settings may be another client's: those of pg_open that matter. */
+static bool claim_queue_settings(struct batch *batch)
 {
 	const struct config_database *database = &batch->engine->config->database;
 	char sql[100];
@@ -62,7 +62,7 @@ static bool claim_queue_limits(struct batch *batch)
 		return false;
 	snprintf(sql, sizeof(sql), "SET LOCAL idle_in_transaction_session_timeout = %" PRId64,
 	         engine_idle_in_transaction_ms(batch->engine));
-	return batch_queue_ahead(batch, sql);
+	return batch_queue_ahead(batch, sql) && batch_queue_ahead(batch, "SET LOCAL standard_conforming_strings = on");
 }
 
 static bool claim_send(struct batch *batch)
@@ -70,7 +70,7 @@ static bool claim_send(struct batch *batch)
 	struct error error;
 	batch->begun_ms = clock_monotonic_ms();
 	batch->idle_until_ms = batch->begun_ms + engine_idle_in_transaction_ms(batch->engine);
-	if (!batch_queue_ahead(batch, begin) || !claim_queue_limits(batch))
+	if (!batch_queue_ahead(batch, begin) || !claim_queue_settings(batch))
 		return false;
 	if (!pg_queue(batch->pg, &wait_shortly, NULL, &error))
 		return batch_fail_host(batch, &error);

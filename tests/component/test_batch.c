@@ -1,6 +1,7 @@
 /* The transaction engine, event by event: one behaviour of ENGINE 2 and 3 a test. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/assert.h"
 #include "core/base/failpoint.h"
@@ -494,6 +495,21 @@ START_TEST(behind_a_pooler_the_limits_travel_with_the_transaction)
 }
 END_TEST
 
+/* Else '\\'' would be a string to the one that to the other goes on, and hide the rest of a statement. */
+START_TEST(the_server_reads_strings_as_the_check_of_statements_does)
+{
+	bench.config.database.pooler = _i ? CONFIG_POOLER_TRANSACTION : CONFIG_POOLER_NONE;
+	static char conninfo[400]; /* its options go on */
+	snprintf(conninfo, sizeof(conninfo), "%.*s -c standard_conforming_strings=off'",
+	         (int)strlen(bench.config.database.conninfo) - 1, bench.config.database.conninfo);
+	bench.config.database.conninfo = conninfo;
+	bench_start("steer_one");
+	bench_event('a', "sql:INSERT INTO note (text) SELECT current_setting('standard_conforming_strings')");
+	ck_assert(bench_run());
+	ck_assert_str_eq(bench_notes(), "on");
+}
+END_TEST
+
 START_TEST(a_handler_that_extends_its_deadline_keeps_its_transaction)
 {
 	bench.pipeline.plugin.timeout_ms = 100;
@@ -561,6 +577,7 @@ static void add_commit(Suite *suite)
 	tcase_add_test(commit, a_theft_without_an_effect_releases_the_claims);
 #endif
 	tcase_add_test(commit, behind_a_pooler_the_limits_travel_with_the_transaction);
+	tcase_add_loop_test(commit, the_server_reads_strings_as_the_check_of_statements_does, 0, 2);
 	tcase_add_test(commit, a_handler_that_extends_its_deadline_keeps_its_transaction);
 	suite_add_tcase(suite, commit);
 }
