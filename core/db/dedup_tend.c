@@ -86,6 +86,18 @@ static bool dedup_delete_rows(struct dedup *dedup, struct pg *side, struct error
 	return true;
 }
 
+/* Attempts of events whose records can't come again. */
+static bool dedup_delete_attempts(struct dedup *dedup, struct pg *side, struct error *error)
+{
+	struct dedup_number now = dedup_number(dedup_now_ms(dedup));
+	PGresult *result = dedup_run(side, DEDUP_VALUES(dedup->group, now.text), error,
+	                             "DELETE FROM %s.event_attempt WHERE consumer_group = $1 "
+	                             "AND at < to_timestamp(%s.dedup_horizon_ms($1, $2) / 1000.0)",
+	                             dedup->schema, dedup->schema);
+	PQclear(result);
+	return result || error_wrap(error, "deleting old attempts of group %s", dedup->group);
+}
+
 bool dedup_tend(struct dedup *dedup, struct pg *side, size_t *out_dropped, struct error *error)
 {
 	if (!dedup_measure_clock(dedup, side, error) || !dedup_make_ahead(dedup, side, error))
@@ -96,7 +108,7 @@ bool dedup_tend(struct dedup *dedup, struct pg *side, size_t *out_dropped, struc
 	PQclear(result);
 	size_t dropped = 0;
 	if (!result || !dedup_drop_days(dedup, side, &dropped, error) || !dedup_delete_rows(dedup, side, error) ||
-	    !dedup_refresh(dedup, side, error))
+	    !dedup_delete_attempts(dedup, side, error) || !dedup_refresh(dedup, side, error))
 		return false;
 	*out_dropped = dropped;
 	return true;

@@ -243,6 +243,12 @@ static bool batch_has_claims(const struct batch *batch)
 	return batch->claim_count > 0;
 }
 
+/* Does what is decided about one of them hold for the other?  A replay starts anew. */
+static bool batch_is_same(const struct entry *entry, const struct entry *original)
+{
+	return original->event.content_hash == entry->event.content_hash && original->event.round == entry->event.round;
+}
+
 /* A copy within the batch shares the fate of the first one.  Where that says nothing about other content under the same
  * id, the copy is not begun: the next batch judges it by itself. */
 static void batch_judge_copies(struct batch *batch)
@@ -252,7 +258,7 @@ static void batch_judge_copies(struct batch *batch)
 		const struct entry *original = entry->original;
 		if (!original)
 			continue;
-		bool is_same = original->event.content_hash == entry->event.content_hash;
+		bool is_same = batch_is_same(entry, original);
 		entry->outcome = OUTCOME_OPEN;
 		if (original->outcome == OUTCOME_DONE || (original->outcome == OUTCOME_DUPLICATE && is_same)) {
 			entry->outcome = OUTCOME_DUPLICATE;

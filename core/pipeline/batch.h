@@ -3,6 +3,7 @@
  *
  *   batch_open         records become entries: envelope, place of the id  batch_open.c
  *   batch_claim        BEGIN, claim all ids, tell duplicates              batch_claim.c
+ *                      and what was decided before a crash           batch_attempts.c
  *   batch_handle       call the handler for each new event                batch_handle.c, batch_query.c
  *   batch_handle_sets  the same in one call, with handle_batch            batch_set.c
  *   batch_flush        send queued statements in chunks, find culprits    batch_flush.c, batch_order.c
@@ -39,6 +40,8 @@ struct entry {        /* one record of the batch */
 	bool claimed;                    /* our row is there */
 	bool was_sent;                   /* a COMMIT of unknown outcome held it: a row found now means processed */
 	bool settled;                    /* its statements were sent and answered well */
+	bool has_attempt;                /* a row of event_attempt is there */
+	bool as_stored;                  /* goes where that row says: there is nothing new to write */
 	bool is_conflict;                /* same id, other content than what was processed */
 	uint32_t attempt;
 	enum outcome outcome;
@@ -61,7 +64,8 @@ struct claim_group {
 	const struct dedup_table *table;
 	struct entry **entries;
 	size_t count;
-}; /* sorted by key, no copies */
+	struct bytes keys; /* as an array, once it was sent; absent: not yet */
+};                         /* sorted by key, no copies */
 
 struct set { /* the events of one call of handle_batch */
 	struct entry **entries;
@@ -119,6 +123,15 @@ bool batch_handle(struct batch *batch) MUST_CHECK;
 bool batch_handle_sets(struct batch *batch) MUST_CHECK;
 bool batch_flush(struct batch *batch) MUST_CHECK;
 bool batch_commit(struct batch *batch) MUST_CHECK;
+/* Asks for the stored attempts of a group's events, whose claims travel in front. */
+bool batch_attempts_ask(struct batch *batch, struct claim_group *group) MUST_CHECK;
+/* The answer, once the claims are known. */
+void batch_attempts_take(struct batch *batch, const struct claim_group *group, const PGresult *result);
+/* Is there anything to be written about events that are not done, or deleted about those that are? */
+bool batch_attempts_to_write(const struct batch *batch);
+bool batch_attempts_queue(struct batch *batch) MUST_CHECK;
+/* The same for what was decided after its transaction was gone, in one of its own. */
+bool batch_attempts_write_alone(struct batch *batch) MUST_CHECK;
 extern const struct call_backend batch_backend;
 
 /* Notes why the transaction can't go on; returns false. */
@@ -150,7 +163,11 @@ bool batch_queue_sql(struct batch *batch, const char *sql) MUST_CHECK;
 bool batch_queue_ahead(struct batch *batch, const char *sql) MUST_CHECK;
 /* The next answer, or NULL for the sync point. */
 bool batch_next(struct batch *batch, PGresult **out_result) MUST_CHECK;
-bool batch_queue_release(struct batch *batch, const struct claim_group *group) MUST_CHECK;
+bool batch_queue_release(struct batch *batch, struct claim_group *group) MUST_CHECK;
+/* The keys of a group, as an array of the type its table has. */
+struct bytes batch_claim_keys(struct batch *batch, struct claim_group *group);
+/* NULL: the key is not of this group. */
+struct entry *batch_claim_find(const struct claim_group *group, struct bytes key);
 /* After BATCH_STOLEN and a ROLLBACK: a COMMIT of the plugin's kept the claims of events that have no effect, and they
  * would be lost as duplicates.  Releases them in a transaction of their own. */
 bool batch_release_stolen(struct batch *batch) MUST_CHECK;

@@ -19,33 +19,40 @@ static const struct pg_statement wait_shortly = {.sql = "SET LOCAL lock_timeout 
 static const struct pg_statement wait_as_before = {.sql = "SET LOCAL lock_timeout TO DEFAULT"};
 static const struct pg_statement transaction_id = {.sql = "SELECT pg_current_xact_id()::text"};
 
+struct bytes batch_claim_keys(struct batch *batch, struct claim_group *group)
+{
+	if (group->keys.ptr)
+		return group->keys;
+	struct bytes *keys = arena_alloc(&batch->arena, group->count * sizeof(*keys));
+	for (size_t i = 0; i < group->count; i++)
+		keys[i] = group->entries[i]->key;
+	group->keys =
+	        array_from_bytes(&batch->arena, group->table->is_text ? ARRAY_TEXT : ARRAY_UUID, keys, group->count);
+	return group->keys;
+}
+
 /* The keys and hashes of a group as arrays, and the group's name: the parameters of claim, look_up and release. */
-static bool claim_queue(struct batch *batch, const struct pg_statement *statement, const struct claim_group *group,
+static bool claim_queue(struct batch *batch, const struct pg_statement *statement, struct claim_group *group,
                         bool has_hashes)
 {
 	struct arena *arena = &batch->arena;
-	struct bytes *keys = arena_alloc(arena, group->count * sizeof(*keys));
-	for (size_t i = 0; i < group->count; i++)
-		keys[i] = group->entries[i]->key;
-	struct bytes key_array =
-	        array_from_bytes(arena, group->table->is_text ? ARRAY_TEXT : ARRAY_UUID, keys, group->count);
-	struct bytes hash_array = BYTES_NONE;
+	struct bytes keys = batch_claim_keys(batch, group), hashes = BYTES_NONE;
 	if (has_hashes) {
-		int64_t *hashes = arena_alloc(arena, group->count * sizeof(*hashes));
+		int64_t *numbers = arena_alloc(arena, group->count * sizeof(*numbers));
 		for (size_t i = 0; i < group->count; i++)
-			hashes[i] = group->entries[i]->event.content_hash;
-		hash_array = array_from_int8(arena, hashes, group->count);
+			numbers[i] = group->entries[i]->event.content_hash;
+		hashes = array_from_int8(arena, numbers, group->count);
 	}
 	const char *name = batch->engine->pipeline->name;
-	const char *values[] = {key_array.ptr, has_hashes ? hash_array.ptr : name, name};
-	const int lengths[] = {(int)key_array.len, (int)hash_array.len, 0};
+	const char *values[] = {keys.ptr, has_hashes ? hashes.ptr : name, name};
+	const int lengths[] = {(int)keys.len, (int)hashes.len, 0};
 	const int formats[] = {1, has_hashes, 0};
 	struct pg_params params = {values, lengths, formats, has_hashes ? 3 : 2};
 	struct error error;
 	return pg_queue(batch->pg, statement, &params, &error) || batch_fail_host(batch, &error);
 }
 
-bool batch_queue_release(struct batch *batch, const struct claim_group *group)
+bool batch_queue_release(struct batch *batch, struct claim_group *group)
 {
 	return claim_queue(batch, &group->table->release, group, false);
 }
@@ -77,12 +84,15 @@ static bool claim_send(struct batch *batch)
 	for (size_t i = 0; i < batch->claim_count; i++)
 		if (!claim_queue(batch, &batch->claims[i].table->claim, &batch->claims[i], true))
 			return false;
+	for (size_t i = 0; i < batch->claim_count; i++)
+		if (!batch_attempts_ask(batch, &batch->claims[i]))
+			return false;
 	if (!pg_queue(batch->pg, &wait_as_before, NULL, &error) || !pg_queue(batch->pg, &transaction_id, NULL, &error))
 		return batch_fail_host(batch, &error);
 	return batch_sync(batch);
 }
 
-static struct entry *claim_find(const struct claim_group *group, struct bytes key)
+struct entry *batch_claim_find(const struct claim_group *group, struct bytes key)
 {
 	size_t low = 0, high = group->count;
 	while (low < high) {
@@ -110,7 +120,7 @@ static struct bytes result_bytes(const PGresult *result, int row, int column)
 static void claim_take(const struct claim_group *group, const PGresult *result)
 {
 	for (int row = 0; row < PQntuples(result); row++) {
-		struct entry *entry = claim_find(group, result_bytes(result, row, 0));
+		struct entry *entry = batch_claim_find(group, result_bytes(result, row, 0));
 		ASSERT(entry);
 		entry->claimed = true;
 		entry->record->commit_sent = false; /* the COMMIT whose outcome was unknown did not go through */
@@ -134,7 +144,7 @@ static bool claim_failed(struct batch *batch, const PGresult *result)
 static bool claim_read(struct batch *batch)
 {
 	enum { SKIP = 1 }; /* SET LOCAL */
-	size_t at = 0;
+	size_t at = 0, attempts = SKIP + batch->claim_count, end = attempts + batch->claim_count;
 	for (PGresult *result;; at++, PQclear(result)) {
 		if (!batch_next(batch, &result))
 			return false;
@@ -144,8 +154,10 @@ static bool claim_read(struct batch *batch)
 			continue;
 		if (PQresultStatus(result) == PGRES_FATAL_ERROR)
 			claim_failed(batch, result);
-		else if (at >= SKIP && at < SKIP + batch->claim_count)
+		else if (at >= SKIP && at < attempts)
 			claim_take(&batch->claims[at - SKIP], result);
+		else if (at >= attempts && at < end)
+			batch_attempts_take(batch, &batch->claims[at - attempts], result);
 		else if (PQresultStatus(result) == PGRES_TUPLES_OK)
 			snprintf(batch->transaction_id, sizeof(batch->transaction_id), "%s", PQgetvalue(result, 0, 0));
 	}
@@ -155,7 +167,8 @@ static bool claim_read(struct batch *batch)
 
 static struct claim_group claim_duplicates(struct batch *batch, const struct claim_group *group)
 {
-	struct claim_group found = {group->table, arena_alloc(&batch->arena, group->count * sizeof(*found.entries)), 0};
+	struct claim_group found = {.table = group->table,
+	                            .entries = arena_alloc(&batch->arena, group->count * sizeof(*found.entries))};
 	for (size_t i = 0; i < group->count; i++)
 		if (!group->entries[i]->claimed)
 			found.entries[found.count++] = group->entries[i];
@@ -165,7 +178,7 @@ static struct claim_group claim_duplicates(struct batch *batch, const struct cla
 static void claim_compare_content(const struct claim_group *duplicates, const PGresult *result)
 {
 	for (int row = 0; row < PQntuples(result); row++) {
-		struct entry *entry = claim_find(duplicates, result_bytes(result, row, 0));
+		struct entry *entry = batch_claim_find(duplicates, result_bytes(result, row, 0));
 		uint64_t stored;
 		ASSERT(entry && PQgetlength(result, row, 1) == sizeof(stored));
 		memcpy(&stored, PQgetvalue(result, row, 1), sizeof(stored));
@@ -173,7 +186,7 @@ static void claim_compare_content(const struct claim_group *duplicates, const PG
 	}
 }
 
-static bool claim_look_up(struct batch *batch, const struct claim_group *duplicates, size_t count)
+static bool claim_look_up(struct batch *batch, struct claim_group *duplicates, size_t count)
 {
 	struct error error;
 	size_t at = 0;

@@ -17,13 +17,14 @@ static bool commit_has_effect(const struct batch *batch)
 	for (size_t i = 0; i < batch->count; i++)
 		if (batch->entries[i].claimed && batch->entries[i].outcome == OUTCOME_DONE)
 			return true;
-	return false;
+	return batch_attempts_to_write(batch);
 }
 
 /* The claims of a table that must not stay: events not done, and those not begun. */
 static struct claim_group commit_not_done(struct batch *batch, const struct claim_group *group)
 {
-	struct claim_group found = {group->table, arena_alloc(&batch->arena, group->count * sizeof(*found.entries)), 0};
+	struct claim_group found = {.table = group->table,
+	                            .entries = arena_alloc(&batch->arena, group->count * sizeof(*found.entries))};
 	for (size_t i = 0; i < group->count; i++)
 		if (group->entries[i]->claimed && group->entries[i]->outcome != OUTCOME_DONE)
 			found.entries[found.count++] = group->entries[i];
@@ -48,9 +49,9 @@ static bool commit_release(struct batch *batch)
 		if (group.count && !batch_queue_release(batch, &group))
 			return false;
 	}
-	if (expected == 0)
+	if (expected == 0 && !batch_attempts_to_write(batch))
 		return true;
-	if (!batch_sync(batch))
+	if (!batch_attempts_queue(batch) || !batch_sync(batch))
 		return false;
 	for (PGresult *result;; PQclear(result)) {
 		if (!batch_next(batch, &result))
@@ -110,8 +111,7 @@ static bool commit_refused(struct batch *batch, const struct error *error)
 	if (batch->count > 1)
 		return batch_fail(batch, BATCH_AGAIN, error);
 	batch_judge_error(batch, entry, error);
-	entry->claimed = false;
-	return true;
+	return batch_attempts_write_alone(batch);
 }
 
 static bool commit_read(struct batch *batch)
@@ -165,7 +165,8 @@ bool batch_commit(struct batch *batch)
 
 static struct claim_group commit_not_settled(struct batch *batch, const struct claim_group *group)
 {
-	struct claim_group found = {group->table, arena_alloc(&batch->arena, group->count * sizeof(*found.entries)), 0};
+	struct claim_group found = {.table = group->table,
+	                            .entries = arena_alloc(&batch->arena, group->count * sizeof(*found.entries))};
 	for (size_t i = 0; i < group->count; i++)
 		if (group->entries[i]->claimed && !group->entries[i]->settled)
 			found.entries[found.count++] = group->entries[i];

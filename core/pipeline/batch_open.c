@@ -137,7 +137,7 @@ static void batch_group_claims(struct batch *batch)
 	for (size_t i = 0; i < count; i++) {
 		if (!group || group->table != sorted[i]->table) {
 			group = &batch->claims[batch->claim_count++];
-			*group = (struct claim_group){sorted[i]->table, sorted + i, 0};
+			*group = (struct claim_group){.table = sorted[i]->table, .entries = sorted + i};
 		}
 		struct entry *last = group->count ? group->entries[group->count - 1] : NULL;
 		if (last && bytes_equal(last->key, sorted[i]->key)) {

@@ -3,6 +3,7 @@
 #define IDEM_PIPELINE_ENGINE_H
 #include "core/base/metrics.h"
 #include "core/config/config.h"
+#include "core/db/attempts.h"
 #include "core/db/dedup.h"
 #include "core/event/event.h"
 #include "core/pipeline/gate.h"
@@ -19,6 +20,7 @@ struct engine {
 	struct plugin *plugin;
 	struct envelope envelope;
 	struct dedup *dedup;
+	struct attempts *attempts;
 	struct router *router;
 	struct lanes *lanes;
 	struct metrics_page *metrics;

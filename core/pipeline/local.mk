@@ -26,7 +26,8 @@ tests_component_test_source_SOURCES = tests/component/test_source.c tests/compon
 	tests/component/source_bench.h
 tests_component_test_source_LDADD = $(UNIT_LIBS)
 BATCH_TEST = tests/component/batch_bench.c tests/component/batch_bench.h $(DATABASE_TEST)
-batch_tests = tests/component/test_batch tests/component/test_batch_set tests/component/test_worker
+batch_tests = tests/component/test_batch tests/component/test_batch_set tests/component/test_attempts \
+	tests/component/test_worker
 check_PROGRAMS += $(batch_tests)
 TESTS += $(batch_tests)
 tests_component_test_batch_SOURCES = tests/component/test_batch.c $(BATCH_TEST)
@@ -35,12 +36,15 @@ tests_component_test_batch_LDADD = $(UNIT_LIBS)
 tests_component_test_batch_set_SOURCES = tests/component/test_batch_set.c $(BATCH_TEST)
 tests_component_test_batch_set_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
 tests_component_test_batch_set_LDADD = $(UNIT_LIBS)
+tests_component_test_attempts_SOURCES = tests/component/test_attempts.c $(BATCH_TEST)
+tests_component_test_attempts_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
+tests_component_test_attempts_LDADD = $(UNIT_LIBS)
 tests_component_test_worker_SOURCES = tests/component/test_worker.c $(BATCH_TEST)
 tests_component_test_worker_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
 tests_component_test_worker_LDADD = $(UNIT_LIBS)
 endif
 libidemcore_a_SOURCES += \
-	core/pipeline/batch.c core/pipeline/batch.h core/pipeline/batch_claim.c core/pipeline/batch_commit.c \
+	core/pipeline/batch.c core/pipeline/batch.h core/pipeline/batch_attempts.c core/pipeline/batch_claim.c core/pipeline/batch_commit.c \
 	core/pipeline/batch_flush.c core/pipeline/batch_handle.c core/pipeline/batch_open.c core/pipeline/batch_order.c core/pipeline/batch_query.c \
 	core/pipeline/batch_set.c \
 	core/pipeline/engine.h core/pipeline/gate.c core/pipeline/gate.h core/pipeline/settle.c core/pipeline/settle.h \

@@ -206,6 +206,7 @@ static bool pipeline_open_database(struct pipeline *pipeline, struct pg **out_pg
 		pg_close(pg);
 		return pipeline_failed(LOG_database_lost, &error, CHILD_SERVICE_MISSING, out_status);
 	}
+	engine->attempts = attempts_create(pg, options.schema);
 	metrics_set(engine->metrics, METRIC_dedup_days, (int64_t)dedup_day_count(engine->dedup));
 	*out_pg = pg;
 	return true;
@@ -320,6 +321,7 @@ static void pipeline_close(struct pipeline *pipeline)
 	router_destroy(engine->router, 0);
 	envelope_done(&engine->envelope);
 	event_types_destroy(pipeline->types);
+	attempts_destroy(engine->attempts);
 	dedup_close(engine->dedup);
 	gate_done(&engine->gate);
 	free(pipeline->consumer_properties);

@@ -124,6 +124,15 @@ static bool worker_is_stuck(struct worker *worker, struct record *record, size_t
 	return count == 1 && worker->batch.failure == BATCH_AGAIN && ++record->redone >= REDO_ALONE_MAX;
 }
 
+static bool worker_give_up(struct worker *worker)
+{
+	struct batch *batch = &worker->batch;
+	batch->entries[0].record->redone = 0; /* the next attempt has as many */
+	batch->failure = BATCH_FINE;
+	batch_retry(batch, &batch->entries[0], "conflict", BYTES_LITERAL("dead-locks again and again"));
+	return worker_connect(worker) && batch_attempts_write_alone(batch);
+}
+
 static void worker_wait_for_host(struct worker *worker)
 {
 	gate_lost(&worker->engine->gate); /* a second, with readiness red */
@@ -279,10 +288,7 @@ static size_t worker_run_batch(struct worker *worker, size_t count)
 	size = worker->batch.count; /* fewer, when they are large */
 	if (!is_fine && worker_is_stuck(worker, worker->work[0], size)) {
 		worker_clean_up(worker);
-		worker->work[0]->redone = 0; /* the next attempt has as many */
-		batch_retry(&worker->batch, &worker->batch.entries[0], "conflict",
-		            BYTES_LITERAL("dead-locks again and again"));
-		is_fine = true;
+		is_fine = worker_give_up(worker);
 	}
 	if (!is_fine) {
 		bool is_gone = worker_leave_alone(worker, size, count);

@@ -142,6 +142,7 @@ static void open_dedup(void)
 	ck_assert_msg(bench.pg, "%s", error.text);
 	bench.engine.dedup = dedup_open(bench.pg, &options, &error);
 	ck_assert_msg(bench.engine.dedup, "%s", error.text);
+	bench.engine.attempts = attempts_create(bench.pg, database_schema);
 }
 
 static void open_envelope(void)
@@ -190,6 +191,7 @@ void bench_teardown(void)
 	if (bench.partition)
 		envelope_done(&bench.engine.envelope);
 	event_types_destroy(bench.types);
+	attempts_destroy(bench.engine.attempts);
 	dedup_close(bench.engine.dedup);
 	pg_close(bench.pg);
 	plugin_destroy(bench.engine.plugin);

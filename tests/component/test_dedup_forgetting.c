@@ -331,6 +331,23 @@ START_TEST(old_rows_beside_the_days_are_deleted_and_young_ones_stay)
 }
 END_TEST
 
+START_TEST(attempts_are_forgotten_when_their_records_cant_come_again)
+{
+	struct host host = host_start(GROUP);
+	database_run(owner,
+	             "INSERT INTO \"%s\".event_attempt SELECT g, age::text, 0, 1, 'dead', 'rejected', 0, "
+	             "to_timestamp(%" PRId64 " / 1000.0) - age FROM unnest(ARRAY['" GROUP "', 'billing-mail']) g, "
+	             "unnest(ARRAY[interval '1 day', '9 days']) age",
+	             database_schema, now_ms);
+	tend(&host);
+	ck_assert_int_eq(rows_in("event_attempt"), 4); /* nobody said how far the partitions are */
+	report(&host, 0, 10, now_ms);
+	tend(&host);
+	ck_assert_int_eq(rows_in("event_attempt"), 3);
+	host_stop(&host);
+}
+END_TEST
+
 START_TEST(a_released_old_id_is_claimed_once)
 {
 	struct host host = host_start(GROUP);
@@ -383,6 +400,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tests, a_host_that_does_not_know_of_a_drop_meets_42p01_and_learns);
 	tcase_add_test(tests, a_claim_that_waits_for_a_drop_meets_42p01);
 	tcase_add_test(tests, old_rows_beside_the_days_are_deleted_and_young_ones_stay);
+	tcase_add_test(tests, attempts_are_forgotten_when_their_records_cant_come_again);
 	tcase_add_test(tests, a_released_old_id_is_claimed_once);
 	return database_main(argv, suite);
 }
