@@ -10,7 +10,8 @@ CREATE TABLE event_attempt (
 	attempt bigint NOT NULL,                  -- the one that failed, in this round
 	route text NOT NULL CHECK (route IN ('in_place', 'retry', 'dead')),
 	reason text NOT NULL,
-	deaths integer NOT NULL DEFAULT 0,        -- of the process while it handled the event
+	error text NOT NULL DEFAULT '',           -- how the process died
+	deaths bigint NOT NULL DEFAULT 0,        -- of the process while it handled the event
 	at timestamptz NOT NULL DEFAULT now(),
 	PRIMARY KEY (consumer_group, event_id)
 );

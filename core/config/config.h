@@ -116,6 +116,7 @@ struct config_pipeline {
 	int64_t revoke_max_ms;          /* 5 s */
 	int64_t drain_max_ms;           /* 20 s */
 	int64_t memory_max;             /* bytes, 0: no limit */
+	int64_t max_deaths;             /* of the process for one event */
 	struct config_properties kafka; /* properties of this pipeline, over those of `kafka` */
 	int line;
 };

@@ -25,19 +25,19 @@ static struct pg_statement attempts_statement(int length, char *sql, int param_c
  * knows of the table. */
 static struct pg_statement attempts_look_up(const char *schema, const char *cast, const Oid *types)
 {
-	static const char columns[] = "u.k, a.round, a.attempt, a.route, a.reason";
+	static const char columns[] = "u.k, a.round, a.attempt, a.route, a.reason, a.deaths, a.error";
 	char *sql;
-	int length = asprintf(
-	        &sql,
-	        "WITH near AS MATERIALIZED (SELECT event_id, round, attempt, route, reason FROM %s.event_attempt "
-	        "WHERE consumer_group = $2 AND event_id BETWEEN $1[1]%s AND $1[array_upper($1, 1)]%s "
-	        "ORDER BY event_id LIMIT 200) "
-	        "SELECT %s FROM near a JOIN unnest($1) AS u(k) ON a.event_id = u.k%s "
-	        "WHERE (SELECT count(*) FROM near) < 200 UNION ALL "
-	        "SELECT %s FROM unnest($1) AS u(k), LATERAL (SELECT * FROM %s.event_attempt "
-	        "WHERE consumer_group = $2 AND event_id = u.k%s OFFSET 0) a "
-	        "WHERE (SELECT count(*) FROM near) >= 200",
-	        schema, cast, cast, columns, cast, columns, schema, cast);
+	int length = asprintf(&sql,
+	                      "WITH near AS MATERIALIZED (SELECT event_id, round, attempt, route, reason, deaths, "
+	                      "error FROM %s.event_attempt "
+	                      "WHERE consumer_group = $2 AND event_id BETWEEN $1[1]%s AND $1[array_upper($1, 1)]%s "
+	                      "ORDER BY event_id LIMIT 200) "
+	                      "SELECT %s FROM near a JOIN unnest($1) AS u(k) ON a.event_id = u.k%s "
+	                      "WHERE (SELECT count(*) FROM near) < 200 UNION ALL "
+	                      "SELECT %s FROM unnest($1) AS u(k), LATERAL (SELECT * FROM %s.event_attempt "
+	                      "WHERE consumer_group = $2 AND event_id = u.k%s OFFSET 0) a "
+	                      "WHERE (SELECT count(*) FROM near) >= 200",
+	                      schema, cast, cast, columns, cast, columns, schema, cast);
 	return attempts_statement(length, sql, 2, types);
 }
 
@@ -46,10 +46,11 @@ static struct pg_statement attempts_store(const char *schema)
 	char *sql;
 	int length =
 	        asprintf(&sql,
-	                 "INSERT INTO %s.event_attempt (consumer_group, event_id, round, attempt, route, reason) "
+	                 "INSERT INTO %s.event_attempt AS a (consumer_group, event_id, round, attempt, route, reason) "
 	                 "SELECT $1, u.* FROM unnest($2, $3, $4, $5, $6) AS u "
 	                 "ON CONFLICT (consumer_group, event_id) DO UPDATE SET round = excluded.round, "
-	                 "attempt = excluded.attempt, route = excluded.route, reason = excluded.reason, at = now()",
+	                 "attempt = excluded.attempt, route = excluded.route, reason = excluded.reason, "
+	                 "deaths = CASE WHEN a.round < excluded.round THEN 0 ELSE a.deaths END, at = now()",
 	                 schema);
 	return attempts_statement(length, sql, 6, store_types);
 }
@@ -99,4 +100,32 @@ bool attempt_route_from_name(const char *name, enum attempt_route *out_route)
 			return true;
 		}
 	return false;
+}
+
+/* A round anew begins with no death; a route that was taken before stays. */
+#define COUNT_DEATH                                                                                                    \
+	"INSERT INTO %s.event_attempt AS a (consumer_group, event_id, round, attempt, route, reason, error, deaths) "  \
+	"VALUES ($1, $2, $3, 0, 'in_place', $4, $5, 1) ON CONFLICT (consumer_group, event_id) DO UPDATE SET "          \
+	"deaths = CASE WHEN a.round < excluded.round THEN 1 WHEN a.deaths = 0 OR $6::boolean THEN a.deaths + 1 "       \
+	"ELSE a.deaths END, attempt = CASE WHEN a.round < excluded.round THEN 0 ELSE a.attempt END, "                  \
+	"route = CASE WHEN a.round < excluded.round THEN 'in_place' ELSE a.route END, "                                \
+	"round = greatest(a.round, excluded.round), reason = excluded.reason, error = excluded.error, at = now() "     \
+	"RETURNING deaths"
+
+bool attempts_count_death(struct pg *pg, const char *schema, const struct attempt_death *death, int64_t *out_deaths,
+                          struct error *error)
+{
+	char *quoted = PQescapeIdentifier(pg_handle(pg), schema, strlen(schema)), *sql, round[16];
+	ASSERT(quoted && asprintf(&sql, COUNT_DEATH, quoted) > 0);
+	PQfreemem(quoted);
+	snprintf(round, sizeof(round), "%u", death->round);
+	const char *const values[] = {death->group,  death->id,         round,
+	                              death->reason, death->error_text, death->was_alone ? "t" : "f"};
+	PGresult *result = pg_run(pg, sql, values, 6, error);
+	free(sql);
+	if (!result)
+		return error_wrap(error, "counting a death for event %s", death->id);
+	*out_deaths = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+	PQclear(result);
+	return true;
 }

@@ -52,6 +52,7 @@ struct entry {        /* one record of the batch */
 enum batch_failure {
 	BATCH_FINE,
 	BATCH_AGAIN,     /* dead-lock, lock time-out: the same records in smaller batches */
+	BATCH_SUSPECT,   /* an event of it may end the process: without it, and it alone */
 	BATCH_BUSY,      /* alone, and a copy of its id is in an open transaction: others first */
 	BATCH_CATALOGUE, /* a day of the dedup table is missing: read the catalogue, then again */
 	BATCH_UNDECIDED, /* a declared statement that never worked fails: wait, then again */
@@ -81,6 +82,7 @@ struct batch {
 	struct idem_call *calls; /* the worker's pool: one per entry, the last one for handle_batch */
 	size_t calls_count;
 	struct call_context context; /* of these */
+	bool is_alone;               /* nothing else runs: a suspect may */
 	struct arena arena;          /* everything of this batch; reset by batch_reset */
 	struct entry *entries;
 	size_t count;
@@ -127,6 +129,8 @@ bool batch_commit(struct batch *batch) MUST_CHECK;
 bool batch_attempts_ask(struct batch *batch, struct claim_group *group) MUST_CHECK;
 /* The answer, once the claims are known. */
 void batch_attempts_take(struct batch *batch, const struct claim_group *group, const PGresult *result);
+/* What is claimed, as text. */
+struct bytes batch_stored_key(const struct entry *entry);
 /* Is there anything to be written about events that are not done, or deleted about those that are? */
 bool batch_attempts_to_write(const struct batch *batch);
 bool batch_attempts_queue(struct batch *batch) MUST_CHECK;

@@ -11,7 +11,8 @@
 struct stored_attempt { /* a row */
 	int64_t round, attempt;
 	enum attempt_route route;
-	const char *reason;
+	const char *reason, *error;
+	int64_t deaths;
 };
 
 /* ---- reading ---- */
@@ -50,6 +51,19 @@ static void attempts_route_again(struct batch *batch, struct entry *entry, const
 	entry->as_stored = (entry->outcome == OUTCOME_DEAD) == (stored->route == ATTEMPT_DEAD);
 }
 
+/* It was in the handler when the process died: alone it is found out whether it was its fault (ENGINE section 6). */
+static void attempts_suspect(struct batch *batch, struct entry *entry, const struct stored_attempt *stored)
+{
+	struct error error;
+	if (!batch->is_alone) {
+		entry->record->is_suspect = true;
+		error_set(&error, ERROR_PLUGIN, "event %s is to run alone", batch_event_name(entry));
+		batch_fail(batch, BATCH_SUSPECT, &error);
+	} else if (stored->deaths >= batch->engine->pipeline->max_deaths) {
+		batch_reject(batch, entry, stored->reason, bytes_from_string(stored->error));
+	}
+}
+
 static void attempts_judge(struct batch *batch, struct entry *entry, const struct stored_attempt *stored)
 {
 	bool is_in_place =
@@ -62,20 +76,22 @@ static void attempts_judge(struct batch *batch, struct entry *entry, const struc
 		entry->outcome = OUTCOME_DUPLICATE; /* its dead letter was replayed since */
 		return;
 	}
-	if (stored->attempt < (int64_t)entry->attempt)
-		return; /* the next attempt */
-	if (!is_in_place) {
+	if (stored->attempt >= (int64_t)entry->attempt && !is_in_place) {
 		attempts_route_again(batch, entry, stored);
 		return;
 	}
-	entry->attempt = (uint32_t)stored->attempt + 1;
-	entry->event.attempt = entry->attempt;
-	entry->event.retried = true;
+	if (stored->attempt >= (int64_t)entry->attempt) {
+		entry->attempt = (uint32_t)stored->attempt + 1;
+		entry->event.attempt = entry->attempt;
+		entry->event.retried = true;
+	}
+	if (stored->deaths > 0)
+		attempts_suspect(batch, entry, stored);
 }
 
 void batch_attempts_take(struct batch *batch, const struct claim_group *group, const PGresult *result)
 {
-	enum { KEY, ROUND, ATTEMPT, ROUTE, REASON };
+	enum { KEY, ROUND, ATTEMPT, ROUTE, REASON, DEATHS, ERROR };
 	for (int row = 0; row < PQntuples(result); row++) {
 		struct bytes key = {PQgetvalue(result, row, KEY), (size_t)PQgetlength(result, row, KEY)};
 		struct entry *entry = batch_claim_find(group, key);
@@ -83,6 +99,8 @@ void batch_attempts_take(struct batch *batch, const struct claim_group *group, c
 		        .round = attempts_number(result, row, ROUND),
 		        .attempt = attempts_number(result, row, ATTEMPT),
 		        .reason = arena_string(&batch->arena, bytes_from_string(PQgetvalue(result, row, REASON))),
+		        .error = arena_string(&batch->arena, bytes_from_string(PQgetvalue(result, row, ERROR))),
+		        .deaths = attempts_number(result, row, DEATHS),
 		};
 		ASSERT(entry);
 		if (entry->claimed && attempt_route_from_name(PQgetvalue(result, row, ROUTE), &stored.route))
@@ -118,8 +136,7 @@ static enum attempt_route attempts_route(const struct batch *batch, const struct
 	return batch->engine->pipeline->retry.mode == CONFIG_RETRY_TOPICS ? ATTEMPT_RETRY : ATTEMPT_IN_PLACE;
 }
 
-/* What is claimed, as text. */
-static struct bytes attempts_key(const struct entry *entry)
+struct bytes batch_stored_key(const struct entry *entry)
 {
 	return entry->table->is_text ? entry->key : entry->event.id_text;
 }
@@ -145,7 +162,7 @@ static struct attempt_columns attempts_collect(struct batch *batch)
 		size_t at = columns.count;
 		if (!attempts_is_new(entry))
 			continue;
-		columns.keys[at] = attempts_key(entry);
+		columns.keys[at] = batch_stored_key(entry);
 		columns.routes[at] = bytes_from_string(attempt_route_name(attempts_route(batch, entry)));
 		columns.reasons[at] = bytes_from_string(entry->reason);
 		columns.rounds[at] = entry->event.round;
@@ -187,7 +204,7 @@ static bool attempts_queue_forget(struct batch *batch)
 	size_t count = 0;
 	for (size_t i = 0; i < batch->count; i++)
 		if (attempts_is_over(&batch->entries[i]))
-			keys[count++] = attempts_key(&batch->entries[i]);
+			keys[count++] = batch_stored_key(&batch->entries[i]);
 	if (count == 0)
 		return true;
 	struct bytes array = array_from_bytes(&batch->arena, ARRAY_TEXT, keys, count);

@@ -12,12 +12,12 @@ static const struct pg_statement durable = {.sql = "SET LOCAL synchronous_commit
  * the status). */
 static const struct pg_statement same_transaction = {.sql = "SELECT 1 / (pg_current_xact_id() = $1::text::xid8)::int"};
 
-static bool commit_has_effect(const struct batch *batch)
+static bool commit_has_done(const struct batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++)
 		if (batch->entries[i].claimed && batch->entries[i].outcome == OUTCOME_DONE)
 			return true;
-	return batch_attempts_to_write(batch);
+	return false;
 }
 
 /* The claims of a table that must not stay: events not done, and those not begun. */
@@ -149,7 +149,7 @@ static bool commit_read(struct batch *batch)
 
 bool batch_commit(struct batch *batch)
 {
-	if (!commit_has_effect(batch))
+	if (!commit_has_done(batch) && !batch_attempts_to_write(batch))
 		return batch_execute(batch, "ROLLBACK");
 	(void)FAILPOINT("before_commit");
 	if (!commit_release(batch) || !commit_send(batch))
@@ -158,6 +158,8 @@ bool batch_commit(struct batch *batch)
 		return false;
 	(void)FAILPOINT("after_commit");
 	metrics_add(batch->engine->metrics, METRIC_batches_committed, 1);
+	if (commit_has_done(batch))
+		blame_succeeded(batch->engine->blame);
 	return true;
 }
 

@@ -160,9 +160,12 @@ static idem_verdict batch_call_handler(struct batch *batch, struct entry *entry)
 	batch->culprit = NULL;
 	struct idem_call *handle = call_enter(entry->call, batch->engine->pipeline->plugin.timeout_ms);
 	assert_note(batch_event_name(entry));
+	const struct blame_event blamed = {batch_stored_key(entry), entry->event.round};
+	blame_enter(batch->engine->blame, batch->context.worker_index, batch->is_alone, &blamed, 1);
 	watch_enter(batch->watch, entry->call, batch_event_name(entry));
 	idem_verdict verdict = plugin->handle(plugin_self(batch->engine->plugin), handle, &entry->view);
 	watch_leave(batch->watch);
+	blame_leave(batch->engine->blame, batch->context.worker_index);
 	assert_note(NULL);
 	call_leave(entry->call);
 	batch->handled++;

@@ -30,6 +30,14 @@ static void set_enter(struct batch *batch, struct set *set, struct idem_call **o
 	}
 }
 
+static void set_blame(struct batch *batch, const struct set *set)
+{
+	struct blame_event *blamed = arena_alloc(&batch->arena, set->count * sizeof(*blamed));
+	for (size_t i = 0; i < set->count; i++)
+		blamed[i] = (struct blame_event){batch_stored_key(set->entries[i]), set->entries[i]->event.round};
+	blame_enter(batch->engine->blame, batch->context.worker_index, batch->is_alone, blamed, set->count);
+}
+
 static idem_status set_call(struct batch *batch, struct set *set)
 {
 	struct idem_call *handle;
@@ -37,10 +45,12 @@ static idem_status set_call(struct batch *batch, struct set *set)
 	batch->set = set;
 	batch->failed = NULL;
 	batch->culprit = NULL;
+	set_blame(batch, set);
 	watch_enter(batch->watch, set->call, batch_event_name(set->entries[0]));
 	idem_status status = plugin_descriptor(batch->engine->plugin)
 	                             ->handle_batch(plugin_self(batch->engine->plugin), handle, set->items, set->count);
 	watch_leave(batch->watch);
+	blame_leave(batch->engine->blame, batch->context.worker_index);
 	batch->set = NULL;
 	batch->reads = false;
 	call_leave(set->call);

@@ -6,8 +6,10 @@
 #include "core/db/attempts.h"
 #include "core/db/dedup.h"
 #include "core/event/event.h"
+#include "core/pipeline/blame.h"
 #include "core/pipeline/gate.h"
 #include "core/pipeline/lanes.h"
+#include "core/pipeline/solo.h"
 #include "core/plugin/plugin.h"
 #include "core/retry/router.h"
 #include <stdatomic.h>
@@ -25,6 +27,8 @@ struct engine {
 	struct lanes *lanes;
 	struct metrics_page *metrics;
 	struct gate gate;
+	struct blame *blame;
+	struct solo solo;
 	bool keeps_order; /* an event to be tried again holds back the later ones of its lane */
 	bool has_batch;   /* the plugin has handle_batch */
 	/* By number, declared statements that some event ran without error: a 42… of one is the event's own fault. */

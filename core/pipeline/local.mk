@@ -47,6 +47,7 @@ libidemcore_a_SOURCES += \
 	core/pipeline/batch.c core/pipeline/batch.h core/pipeline/batch_attempts.c core/pipeline/batch_claim.c core/pipeline/batch_commit.c \
 	core/pipeline/batch_flush.c core/pipeline/batch_handle.c core/pipeline/batch_open.c core/pipeline/batch_order.c core/pipeline/batch_query.c \
 	core/pipeline/batch_set.c \
+	core/pipeline/blame.c core/pipeline/blame.h core/pipeline/crash.c core/pipeline/crash.h core/pipeline/solo.c core/pipeline/solo.h \
 	core/pipeline/engine.h core/pipeline/gate.c core/pipeline/gate.h core/pipeline/settle.c core/pipeline/settle.h \
 	core/pipeline/watch.c core/pipeline/watch.h core/pipeline/worker.c core/pipeline/worker.h
 libidemcore_a_SOURCES += core/pipeline/pipeline.c core/pipeline/pipeline.h core/pipeline/side.c core/pipeline/side.h

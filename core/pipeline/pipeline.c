@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/db/schema.h"
 #include "core/kafka/client.h"
+#include "core/pipeline/crash.h"
 #include "core/pipeline/engine.h"
 #include "core/pipeline/side.h"
 #include "core/pipeline/source.h"
@@ -212,6 +213,33 @@ static bool pipeline_open_database(struct pipeline *pipeline, struct pg **out_pg
 	return true;
 }
 
+/* Counts the death of the process before, if it died while it handled events. */
+static bool pipeline_open_blame(struct pipeline *pipeline, struct pg *pg, int *out_status)
+{
+	struct engine *engine = &pipeline->engine;
+	const struct blame_options options = {
+	        .state_dir = engine->config->state_dir,
+	        .pipeline = engine->pipeline->name,
+	        .workers = (size_t)engine->pipeline->workers,
+	        .batch_max = (size_t)engine->pipeline->batch.max,
+	};
+	struct error error;
+	bool is_broken;
+	engine->blame = blame_open(&options, &error);
+	if (!engine->blame)
+		return pipeline_failed(LOG_stopped, &error, CHILD_INTERNAL, out_status);
+	if (!blame_begin(engine->blame, pg, engine->config->database.schema, &is_broken, &error))
+		return pipeline_failed(LOG_database_lost, &error, CHILD_SERVICE_MISSING, out_status);
+	if (is_broken) {
+		error_set(&error, ERROR_PLUGIN,
+		          "%d deaths while events were handled, and nothing succeeded between: the plugin is broken",
+		          BLAME_BREAKER_DEATHS);
+		return pipeline_failed(LOG_crash_breaker, &error, CHILD_BREAKER, out_status);
+	}
+	crash_catch_signals(blame_cause(engine->blame));
+	return true;
+}
+
 static bool pipeline_open_envelope(struct pipeline *pipeline, int *out_status)
 {
 	struct engine *engine = &pipeline->engine;
@@ -274,6 +302,7 @@ static bool pipeline_open(struct pipeline *pipeline, const char *plugin_path, st
 {
 	return pipeline_open_plugin(pipeline, plugin_path, out_status) &&
 	       pipeline_open_database(pipeline, out_side_pg, out_status) &&
+	       pipeline_open_blame(pipeline, *out_side_pg, out_status) &&
 	       pipeline_open_envelope(pipeline, out_status) && pipeline_open_router(pipeline, out_status) &&
 	       pipeline_open_source(pipeline, out_status);
 }
@@ -289,8 +318,7 @@ static void pipeline_start_threads(struct pipeline *pipeline, struct pg *side_pg
 		pipeline->watches[i] = worker_watch(pipeline->workers[i]);
 	}
 	pipeline->side = side_start(&pipeline->engine, side_pg, pipeline_progress_written, pipeline);
-	pipeline->watchdog = watchdog_start(pipeline->watches, count, pipeline->config.plugin.grace_ms,
-	                                    pipeline->engine.plugin, pipeline->engine.metrics);
+	pipeline->watchdog = watchdog_start(pipeline->watches, count, &pipeline->engine);
 	for (size_t i = 0; i < count; i++)
 		worker_start(pipeline->workers[i]);
 }
@@ -323,6 +351,8 @@ static void pipeline_close(struct pipeline *pipeline)
 	event_types_destroy(pipeline->types);
 	attempts_destroy(engine->attempts);
 	dedup_close(engine->dedup);
+	blame_close(engine->blame);
+	solo_done(&engine->solo);
 	gate_done(&engine->gate);
 	free(pipeline->consumer_properties);
 	free(pipeline->producer_properties);
@@ -344,6 +374,7 @@ static _Noreturn void pipeline_abandon(struct pipeline *pipeline)
 /* Everything is committed; only memory is left to give back, and librdkafka may hang over it. */
 static int pipeline_finish(struct pipeline *pipeline, int status)
 {
+	blame_end(pipeline->engine.blame);
 	if (status == CHILD_STOPPED)
 		pipeline->say_stopped();
 	watchdog_end_after(CLOSE_MS, status);
@@ -367,6 +398,7 @@ static void pipeline_init(struct pipeline *pipeline, const struct pipeline_optio
 	engine->lanes = lanes_create(pipeline->config.ordering);
 	gate_init(&engine->gate, pipeline_database_changed, pipeline);
 	PTHREAD_OK(pthread_mutex_init(&pipeline->opening, NULL));
+	solo_init(&engine->solo);
 }
 
 int pipeline_run(const struct pipeline_options *options)
@@ -386,6 +418,7 @@ int pipeline_run(const struct pipeline_options *options)
 	metrics_set_ready(pipeline.engine.metrics, false, "stopping");
 	if (!is_clean) {
 		log_write(LOG_drain_overrun, "%s", error.text);
+		blame_end(pipeline.engine.blame); /* a handler that still runs is not to blame */
 		pipeline_abandon(&pipeline);
 	}
 	pipeline_join(&pipeline);

@@ -17,6 +17,7 @@ enum {
 	CHILD_STOPPED = 0,
 	CHILD_SERVICE_MISSING = 69,
 	CHILD_INTERNAL = 70,
+	CHILD_BREAKER = 75 /* stay down: alarm */,
 	CHILD_STOLEN = 76 /* stay down: alarm */,
 	CHILD_PLUGIN_REFUSED = 77 /* stay down */,
 	CHILD_CONFIG = 78 /* stay down */

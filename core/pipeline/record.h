@@ -27,6 +27,8 @@ struct record {
 	size_t bytes;                /* what it counts against queue.max_bytes */
 	uint32_t redone;             /* transactions of it alone that met a dead-lock */
 	bool commit_sent;            /* a COMMIT that held it as DONE was sent and its outcome is unknown */
+	bool is_suspect;             /* the process died while it was handled: it runs alone */
+	int64_t suspect_ms;          /* monotonic: since then it waits for its turn; 0: does not */
 	_Atomic uint32_t references;
 };
 #endif

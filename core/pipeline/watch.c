@@ -6,8 +6,8 @@
 #include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/pipeline/engine.h"
 #include "core/pipeline/pipeline.h"
-#include "core/plugin/plugin.h"
 
 #define WATCH_TICK_MS 100
 #define WATCH_PUBLISH_MS 1000
@@ -65,9 +65,7 @@ struct watchdog {
 	bool stopping;
 	struct watch *const *watches;
 	size_t count;
-	int64_t grace_ms;
-	const struct plugin *plugin;
-	struct metrics_page *metrics;
+	const struct engine *engine;
 	int64_t next_publish_ms;
 	uint64_t breaches; /* of plugin.h, counted so far */
 };
@@ -78,17 +76,19 @@ static void watchdog_look(struct watchdog *watchdog, struct watch *watch, int64_
 	bool is_timed = watch->state == WATCH_HANDLER || watch->state == WATCH_QUERY;
 	int64_t late_ms = is_timed ? now_ms - atomic_load(&watch->call->deadline_ms) : -1;
 	if (late_ms >= 0 && !atomic_exchange(&watch->call->cancelled, 1)) {
-		metrics_add(watchdog->metrics, METRIC_handler_timeouts, 1);
+		metrics_add(watchdog->engine->metrics, METRIC_handler_timeouts, 1);
 		log_write(LOG_handler_timeout, "event %s overran its deadline and is cancelled", watch->event_id);
 	}
 	if (late_ms >= 0 && watch->state == WATCH_QUERY && !watch->cancel_sent) {
 		watch->cancel_sent = true;
 		pg_cancel(watch->pg);
 	}
-	bool is_over = late_ms > watchdog->grace_ms && now_ms - watch->since_ms > watchdog->grace_ms;
+	int64_t grace_ms = watchdog->engine->pipeline->plugin.grace_ms;
+	bool is_over = late_ms > grace_ms && now_ms - watch->since_ms > grace_ms;
 	if (is_over && watch->state == WATCH_HANDLER) {
 		log_write(LOG_handler_hang, "event %s did not come back %lld ms after its deadline; the process ends",
 		          watch->event_id, (long long)late_ms);
+		blame_note_hang(watchdog->engine->blame);
 		_exit(CHILD_INTERNAL);
 	}
 	PTHREAD_OK(pthread_mutex_unlock(&watch->lock));
@@ -101,13 +101,13 @@ static void watchdog_publish(struct watchdog *watchdog, int64_t now_ms)
 	if (now_ms < watchdog->next_publish_ms)
 		return;
 	uint64_t breaches = call_breaches();
-	metrics_add(watchdog->metrics, METRIC_contract_errors, (int64_t)(breaches - watchdog->breaches));
+	metrics_add(watchdog->engine->metrics, METRIC_contract_errors, (int64_t)(breaches - watchdog->breaches));
 	watchdog->breaches = breaches;
 	FILE *out = open_memstream(&text, &len);
 	ASSERT(out);
-	plugin_print_metrics(watchdog->plugin, out);
+	plugin_print_metrics(watchdog->engine->plugin, out);
 	ASSERT(fclose(out) == 0);
-	metrics_publish_text(watchdog->metrics, text, len);
+	metrics_publish_text(watchdog->engine->metrics, text, len);
 	free(text);
 	watchdog->next_publish_ms = clock_monotonic_ms() + WATCH_PUBLISH_MS;
 }
@@ -128,16 +128,13 @@ static void *watchdog_main(void *argument)
 	return NULL;
 }
 
-struct watchdog *watchdog_start(struct watch *const *watches, size_t count, int64_t grace_ms,
-                                const struct plugin *plugin, struct metrics_page *metrics)
+struct watchdog *watchdog_start(struct watch *const *watches, size_t count, const struct engine *engine)
 {
 	struct watchdog *watchdog = calloc(1, sizeof(*watchdog));
 	ASSERT(watchdog);
 	watchdog->watches = watches;
 	watchdog->count = count;
-	watchdog->grace_ms = grace_ms;
-	watchdog->plugin = plugin;
-	watchdog->metrics = metrics;
+	watchdog->engine = engine;
 	PTHREAD_OK(pthread_mutex_init(&watchdog->lock, NULL));
 	PTHREAD_OK(pthread_cond_init(&watchdog->wake, NULL));
 	PTHREAD_OK(pthread_create(&watchdog->thread, NULL, watchdog_main, watchdog));

@@ -34,10 +34,10 @@ void watch_enter(struct watch *watch, struct idem_call *call, const char *event_
 void watch_wait(struct watch *watch, enum watch_state state);
 void watch_leave(struct watch *watch);
 
+struct engine;
 struct watchdog;
 /* Publishes the plugin's own metrics, too: once a second, and when it is stopped. */
-struct watchdog *watchdog_start(struct watch *const *watches, size_t count, int64_t grace_ms,
-                                const struct plugin *plugin, struct metrics_page *metrics);
+struct watchdog *watchdog_start(struct watch *const *watches, size_t count, const struct engine *engine);
 void watchdog_stop(struct watchdog *watchdog);
 /* Ends the process with _exit(status) when it is still there after ms (a destructor that hangs). */
 void watchdog_end_after(int64_t ms, int status);

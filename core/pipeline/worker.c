@@ -7,6 +7,7 @@
 #include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/pipeline/crash.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/settle.h"
 #include "core/pipeline/tracker.h"
@@ -14,7 +15,9 @@
 #define COPY_HOLD_MS 250       /* how long a copy of an id in an open transaction is left alone */
 #define UNDECIDED_HOLD_MS 1000 /* and an event whose statement never worked for anybody */
 #define UNDECIDED_PAUSE_MS 5000
-#define REDO_ALONE_MAX 10 /* dead-locks of one event alone before it counts as an attempt */
+#define SUSPECT_HOLD_MS 200  /* a suspect waits for a success of others, … */
+#define SUSPECT_WAIT_MS 2000 /* … but not for ever: there may be no others */
+#define REDO_ALONE_MAX 10    /* dead-locks of one event alone before it counts as an attempt */
 
 struct worker {
 	struct engine *engine;
@@ -223,6 +226,7 @@ static void worker_recover(struct worker *worker, struct record *const *records,
 		break;
 	case BATCH_FINE:
 	case BATCH_BUSY:
+	case BATCH_SUSPECT:
 		break;
 	}
 }
@@ -267,6 +271,41 @@ static bool worker_leave_alone(struct worker *worker, size_t size, size_t left)
 	}
 }
 
+/* ---- suspects ---- */
+
+/* A batch ends before the first suspect, and a suspect is a batch. */
+static size_t worker_batch_size(const struct worker *worker, size_t count)
+{
+	size_t limit = count < worker->limit ? count : worker->limit;
+	for (size_t i = 0; i < limit; i++)
+		if (worker->work[i]->is_suspect)
+			return i ? i : 1;
+	return limit;
+}
+
+/* Between two lone runs something else shall succeed: what kills every event is no event's fault. */
+static bool worker_leave_suspect(struct worker *worker)
+{
+	struct record *record = worker->work[0];
+	int64_t now_ms = clock_monotonic_ms();
+	if (record->suspect_ms == 0)
+		record->suspect_ms = now_ms;
+	if (blame_has_success(worker->engine->blame) || now_ms - record->suspect_ms >= SUSPECT_WAIT_MS)
+		return false;
+	worker_put_aside(worker, record, SUSPECT_HOLD_MS);
+	return true;
+}
+
+static bool worker_run_alone_or_beside(struct worker *worker, size_t size)
+{
+	struct batch *batch = &worker->batch;
+	batch->is_alone = worker->work[0]->is_suspect;
+	solo_enter(&worker->engine->solo, batch->is_alone);
+	bool is_fine = batch_run(batch, worker->work, size);
+	solo_leave(&worker->engine->solo);
+	return is_fine;
+}
+
 /* ---- the loop ---- */
 
 static size_t worker_begun(const struct batch *batch)
@@ -281,10 +320,12 @@ static size_t worker_begun(const struct batch *batch)
  */
 static size_t worker_run_batch(struct worker *worker, size_t count)
 {
-	size_t size = count < worker->limit ? count : worker->limit;
+	if (worker->work[0]->is_suspect && worker_leave_suspect(worker))
+		return 1;
+	size_t size = worker_batch_size(worker, count);
 	struct settlement settlement = {worker->open, 0, worker->back, worker->back_count};
 	int64_t started_us = clock_monotonic_us();
-	bool is_fine = batch_run(&worker->batch, worker->work, size);
+	bool is_fine = worker_run_alone_or_beside(worker, size);
 	size = worker->batch.count; /* fewer, when they are large */
 	if (!is_fine && worker_is_stuck(worker, worker->work[0], size)) {
 		worker_clean_up(worker);
@@ -359,10 +400,12 @@ static void *worker_main(void *argument)
 {
 	struct worker *worker = argument;
 	size_t taken;
+	void *stack = crash_enter_thread();
 	while (worker_connect(worker) &&
 	       (taken = lanes_take(worker->engine->lanes, worker->limit, -1, worker->taken)) > 0)
 		worker_process(worker, taken);
 	worker_disconnect(worker);
+	crash_leave_thread(stack);
 	return NULL;
 }
 

@@ -199,6 +199,10 @@ static bool said_stopped(struct child *child)
 static const char *stay_down_reason(int status)
 {
 	switch (status) {
+	case CHILD_BREAKER:
+		return "it died again and again while it handled events, and nothing succeeded between; no event is "
+		       "given up for that; it stays down until the plugin is replaced and the configuration is "
+		       "reloaded";
 	case CHILD_STOLEN:
 		return "the plugin ended the host's transaction itself; it stays down until its cause is removed and "
 		       "the "

@@ -92,6 +92,7 @@ static void set_defaults(void)
 	                  .max_depth = 64},
 	        .ordering = CONFIG_ORDERING_KEY,
 	        .workers = 1,
+	        .max_deaths = 3,
 	        .batch = {.max = 500, .max_ms = 60000},
 	        .retry = {.mode = CONFIG_RETRY_IN_PLACE, .delays = {delays, 2}},
 	        .dedup = {.retention_ms = 7 * DAY_MS, .day_ms = DAY_MS},
@@ -145,6 +146,29 @@ static void open_dedup(void)
 	bench.engine.attempts = attempts_create(bench.pg, database_schema);
 }
 
+static void open_blame(void)
+{
+	bool is_broken;
+	snprintf(bench.state_dir, sizeof(bench.state_dir), "/tmp/idem-bench.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(bench.state_dir));
+	bench_open_blame(&is_broken);
+	ck_assert(!is_broken);
+}
+
+void bench_open_blame(bool *out_is_broken)
+{
+	struct error error;
+	const struct blame_options options = {.state_dir = bench.state_dir,
+	                                      .pipeline = bench.pipeline.name,
+	                                      .workers = BENCH_SIDES,
+	                                      .batch_max = (size_t)bench.pipeline.batch.max};
+	blame_close(bench.engine.blame);
+	bench.engine.blame = blame_open(&options, &error);
+	ck_assert_msg(bench.engine.blame &&
+	                      blame_begin(bench.engine.blame, bench.pg, database_schema, out_is_broken, &error),
+	              "%s", error.text);
+}
+
 static void open_envelope(void)
 {
 	struct error error;
@@ -165,8 +189,10 @@ void bench_start(const char *file)
 	        bench.pipeline.ordering != CONFIG_ORDERING_NONE && bench.pipeline.retry.mode == CONFIG_RETRY_IN_PLACE;
 	engine->lanes = lanes_create(bench.pipeline.ordering);
 	gate_init(&engine->gate, NULL, NULL);
+	solo_init(&engine->solo);
 	open_plugin(file);
 	open_dedup();
+	open_blame();
 	open_envelope();
 	bench.partition = partition_create("orders", 0, 0);
 	for (size_t i = 0; i < BENCH_SIDES; i++) {
@@ -175,6 +201,17 @@ void bench_start(const char *file)
 		batch_init(&side->batch, engine, &side->watch, (uint32_t)i);
 		bench_reconnect(i);
 	}
+}
+
+static void remove_state_dir(void)
+{
+	char path[200];
+	if (!bench.state_dir[0])
+		return;
+	snprintf(path, sizeof(path), "%s/blame/%s", bench.state_dir, bench.pipeline.name);
+	ck_assert_int_eq(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/blame", bench.state_dir);
+	ck_assert(rmdir(path) == 0 && rmdir(bench.state_dir) == 0);
 }
 
 void bench_teardown(void)
@@ -192,6 +229,9 @@ void bench_teardown(void)
 		envelope_done(&bench.engine.envelope);
 	event_types_destroy(bench.types);
 	attempts_destroy(bench.engine.attempts);
+	blame_close(bench.engine.blame);
+	remove_state_dir();
+	solo_done(&bench.engine.solo);
 	dedup_close(bench.engine.dedup);
 	pg_close(bench.pg);
 	plugin_destroy(bench.engine.plugin);

@@ -32,6 +32,7 @@ struct bench {
 	struct record *records[BENCH_RECORDS]; /* in the order they were made */
 	size_t count;
 	struct bench_side sides[BENCH_SIDES];
+	char state_dir[64];
 	/* what went to the router */
 	pthread_mutex_t lock;
 	size_t routed_count;
@@ -51,6 +52,9 @@ void bench_setup(void); /* fresh tables: note, balance, parent, child; pipeline 
 void bench_teardown(void);
 /* With what the test set in bench.pipeline and bench.config.  file: of STEER, without ".so". */
 void bench_start(const char *file);
+
+/* Reads the page that this process left, as the next process does. */
+void bench_open_blame(bool *out_is_broken);
 
 /* An event; lane: a letter per lane, for bench_run. */
 struct record *bench_event(char lane, const char *script);

@@ -182,7 +182,8 @@ static struct watchdog *watch_worker(void)
 	bench.pipeline.plugin.timeout_ms = 100;
 	bench_start_worker();
 	watches[0] = worker_watch(bench.worker);
-	return watchdog_start(watches, 1, 300, bench.engine.plugin, bench.metrics);
+	bench.pipeline.plugin.grace_ms = 300;
+	return watchdog_start(watches, 1, &bench.engine);
 }
 
 START_TEST(a_statement_of_its_own_is_cancelled_at_the_deadline)

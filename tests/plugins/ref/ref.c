@@ -1,6 +1,7 @@
 /* The reference plugin of the end-to-end tests: the payload's field "do" says what goes wrong.  README.md lists them.
  */
 #include <errno.h>
+#include "die.h"
 #include <idem/sugar.h>
 #include <locale.h>
 #include <signal.h>
@@ -105,36 +106,6 @@ static idem_verdict do_extend(const struct run *run)
 		nap(50);
 	}
 	return done(run);
-}
-
-static idem_verdict do_loop(const struct run *run)
-{
-	volatile int for_ever = 1;
-
-	(void)run;
-	while (for_ever)
-		;
-	return IDEM_UNSET;
-}
-
-/* ---- takes the process down ---- */
-
-static idem_verdict do_segv(const struct run *run)
-{
-	(void)run;
-	raise(SIGSEGV);
-	return IDEM_UNSET;
-}
-
-static idem_verdict do_abort(const struct run *run)
-{
-	(void)run;
-	abort();
-}
-
-static idem_verdict do_exit(const struct run *run)
-{
-	exit((int)number(run->argument));
 }
 
 /* Two things that plugin.h forbids and that the host must survive. */
@@ -279,10 +250,6 @@ static const struct {
         {"sleep", do_sleep},
         {"nap", do_nap},
         {"extend", do_extend},
-        {"loop", do_loop},
-        {"segv", do_segv},
-        {"abort", do_abort},
-        {"exit", do_exit},
         {"sigterm", do_sigterm},
         {"locale", do_locale},
         {"sql", do_sql},
@@ -310,6 +277,7 @@ static idem_verdict handle(void *opaque, struct idem_call *call, const struct id
 		run.argument.len = (size_t)(deed.ptr + deed.len - run.argument.ptr);
 		deed.len = (size_t)(colon - deed.ptr);
 	}
+	die_if_told(deed, run.argument);
 	for (size_t i = 0; i < sizeof(deeds) / sizeof(deeds[0]); i++)
 		if (idem_equal_string(deed, deeds[i].name))
 			return deeds[i].run(&run);

@@ -1,5 +1,6 @@
 /* The reference plugin for handle_batch: the events that say ok become rows of `effect` in one statement.  README.md
  * lists what else an event can say. */
+#include "die.h"
 #include <idem/sugar.h>
 #include <unistd.h>
 
@@ -48,6 +49,7 @@ static idem_status obey(const struct ref *ref, struct idem_call *batch, struct i
 	struct idem_bytes deed = {"ok", 2};
 
 	(void)idem_json_text(ref->api, item->call, "/do", &deed);
+	die_if_told(deed, idem_bytes_of("1"));
 	if (idem_equal_string(deed, "unset"))
 		return IDEM_OK;
 	if (idem_equal_string(deed, "fail"))
