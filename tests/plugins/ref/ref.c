@@ -1,7 +1,7 @@
 /* The reference plugin of the end-to-end tests: the payload's field "do" says what goes wrong.  README.md lists them.
  */
-#include <errno.h>
 #include "die.h"
+#include <errno.h>
 #include <idem/sugar.h>
 #include <locale.h>
 #include <signal.h>
@@ -242,24 +242,12 @@ static const struct {
 	const char *name;
 	idem_verdict (*run)(const struct run *);
 } deeds[] = {
-        {"ok", done},
-        {"fail", do_fail},
-        {"fatal", do_fatal},
-        {"failn", do_failn},
-        {"verdict", do_verdict},
-        {"sleep", do_sleep},
-        {"nap", do_nap},
-        {"extend", do_extend},
-        {"sigterm", do_sigterm},
-        {"locale", do_locale},
-        {"sql", do_sql},
-        {"swallow", do_swallow},
-        {"queue", do_queue},
-        {"miss", do_miss},
-        {"read", do_read},
-        {"http", do_http},
-        {"late", do_late},
-        {"nul", do_nul},
+        {"ok", done},          {"fail", do_fail},       {"fatal", do_fatal},
+        {"failn", do_failn},   {"verdict", do_verdict}, {"sleep", do_sleep},
+        {"nap", do_nap},       {"extend", do_extend},   {"sigterm", do_sigterm},
+        {"locale", do_locale}, {"sql", do_sql},         {"swallow", do_swallow},
+        {"queue", do_queue},   {"miss", do_miss},       {"read", do_read},
+        {"http", do_http},     {"late", do_late},       {"nul", do_nul},
 };
 
 static idem_verdict handle(void *opaque, struct idem_call *call, const struct idem_event *event)
