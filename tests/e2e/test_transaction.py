@@ -152,7 +152,7 @@ def test_deadlocks_between_batches_are_redone_and_never_counted_as_attempts(benc
     """D11: A then B against B then A with a gap, in different partitions."""
     bench.database.run("INSERT INTO balance VALUES ('A', 0), ('B', 0)")
     bench.database.run(f"ALTER DATABASE {bench.database.name} SET deadlock_timeout = '50ms'")
-    pairs = 10
+    pairs = 100
     crossing = "sql:DO $$BEGIN UPDATE balance SET amount = amount + 1 WHERE key = '%s'; PERFORM pg_sleep(0.2);" \
                " UPDATE balance SET amount = amount + 1 WHERE key = '%s'; END$$"
     case = bench.case(partitions=2)
@@ -160,7 +160,8 @@ def test_deadlocks_between_batches_are_redone_and_never_counted_as_attempts(benc
     case.produce([event(crossing % order, partition=partition) for _ in range(pairs)
                   for partition, order in ((0, ("A", "B")), (1, ("B", "A")))])
     host = bench.start(case, ordering="partition", workers=2, retry={"mode": "in_place", "delays": ["10ms"]})
-    assert case.check(timeout=180) == []
+    assert case.check(timeout=240) == []
+    assert len(bench.database.effects(case.consumer)) == 2 * pairs
     assert bench.database.run("SELECT amount FROM balance ORDER BY key") == [(2 * pairs,), (2 * pairs,)]
     assert host.metrics()["deadlocks"] >= 1, "the two really met"
     assert host.counted()[0]["processed"] == 2 * pairs
