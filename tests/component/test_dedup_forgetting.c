@@ -335,7 +335,7 @@ START_TEST(attempts_are_forgotten_when_their_records_cant_come_again)
 {
 	struct host host = host_start(GROUP);
 	database_run(owner,
-	             "INSERT INTO \"%s\".event_attempt SELECT g, age::text, 0, 1, 'dead', 'rejected', 0, "
+	             "INSERT INTO \"%s\".event_attempt SELECT g, age::text, 0, 1, 'dead', 'rejected', '', 0, "
 	             "to_timestamp(%" PRId64 " / 1000.0) - age FROM unnest(ARRAY['" GROUP "', 'billing-mail']) g, "
 	             "unnest(ARRAY[interval '1 day', '9 days']) age",
 	             database_schema, now_ms);
