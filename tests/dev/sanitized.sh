@@ -14,9 +14,9 @@ run_sanitized() { # the switch of configure, arguments of pytest
 	# The workload's many combinations add time and no code that the others do not run.
 	IDEM_PATIENCE=3 "$python" -m pytest -q -p no:cacheprovider "${@:-tests/e2e}" \
 		-k "${IDEM_K:-not test_ledger_is_exact or (key-4 and test_ledger_is_exact)}" || status=1
-	# A plugin of the tests that raises SIGSEGV on purpose is reported too.
+	# What tests/plugins/ref/die.h does on purpose is reported too.
 	local reports
-	mapfile -t reports < <(find "$build" -maxdepth 1 -name 'report.*' -exec grep -L ' in do_segv ' {} +)
+	mapfile -t reports < <(find "$build" -maxdepth 1 -name 'report.*' -exec grep -LE ' (die_if_told|for_ever) ' {} +)
 	if [ ${#reports[@]} -gt 0 ]; then
 		tail -n 60 "${reports[@]}"
 		status=1
