@@ -11,7 +11,10 @@
 void batch_take_verdict(struct batch *batch, struct entry *entry, idem_verdict verdict)
 {
 	const struct idem_call *call = entry->call;
-	if (atomic_load(&call->cancelled)) {
+	enum call_cancel cancel = call_cancel_of(call);
+	if (cancel == CALL_STOPPED && (verdict != IDEM_DONE || call->failed))
+		return; /* as if it had not been begun: the next owner of its partition begins it */
+	if (cancel == CALL_OVERRUN) {
 		batch_retry(batch, entry, "handler_timeout", call->reason);
 		return;
 	}
@@ -162,7 +165,7 @@ static idem_verdict batch_call_handler(struct batch *batch, struct entry *entry)
 	assert_note(batch_event_name(entry));
 	const struct blame_event blamed = {batch_stored_key(entry), entry->event.round};
 	blame_enter(batch->engine->blame, batch->context.worker_index, batch->is_alone, &blamed, 1);
-	watch_enter(batch->watch, entry->call, batch_event_name(entry));
+	watch_enter(batch->watch, entry->call, &batch->current, 1);
 	idem_verdict verdict = plugin->handle(plugin_self(batch->engine->plugin), handle, &entry->view);
 	watch_leave(batch->watch);
 	blame_leave(batch->engine->blame, batch->context.worker_index);

@@ -21,11 +21,6 @@ static void query_failed(struct batch *batch, struct idem_call *call)
 		batch->failed = call;
 }
 
-static bool query_is_cancelled(const struct batch *batch, const struct idem_call *call)
-{
-	return atomic_load(&call->cancelled) || (batch->set && atomic_load(&batch->set->call->cancelled));
-}
-
 /* ---- what has to be sent before ---- */
 
 /* Behind the flush stands savepoint r, to which an event that read is undone. */
@@ -80,7 +75,7 @@ static idem_status query_send_queued(struct batch *batch, struct idem_call *call
 static idem_status query_judge_error(struct batch *batch, struct idem_call *call, uint32_t declared,
                                      const struct error *error)
 {
-	if (query_is_cancelled(batch, call) && strcmp(error->sqlstate, "57014") == 0) {
+	if (call_cancel_of(call) != CALL_RUNS && strcmp(error->sqlstate, "57014") == 0) {
 		call_set_error(call, IDEM_E_CANCELLED, error->sqlstate, true, "%s", error->text);
 		query_failed(batch, batch->set ? batch->set->call : call);
 		call->failed = true;
@@ -157,7 +152,7 @@ static idem_status batch_query(void *self, struct idem_call *call, const struct 
 		call_set_error(call, IDEM_E_DB, "25P02", batch->failure != BATCH_FINE, "a statement failed before");
 		return IDEM_E_DB;
 	}
-	if (query_is_cancelled(batch, call))
+	if (call_cancel_of(call) != CALL_RUNS)
 		return IDEM_E_CANCELLED;
 	if (batch->failed) { /* another one of the set: it is called again without that one */
 		call->failed = true;
@@ -166,7 +161,8 @@ static idem_status batch_query(void *self, struct idem_call *call, const struct 
 	if (!query_begin(batch))
 		return query_broken(batch, call);
 	if (batch->current && batch_is_held_back(batch, batch->current)) {
-		atomic_store(&call->cancelled, 1); /* an earlier event of its lane failed in the flush just now */
+		atomic_store(&call->cancelled,
+		             CALL_STOPPED); /* an earlier event of its lane failed in the flush just now */
 		call->failed = true;
 		return IDEM_E_CANCELLED;
 	}

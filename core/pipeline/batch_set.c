@@ -5,10 +5,11 @@
 #include "core/pipeline/batch.h"
 
 enum set_result {
-	SET_FINE,  /* every DONE stands */
-	SET_AGAIN, /* an event whose statements were sent fell out: call again without it */
-	SET_HALVE, /* the call failed as a whole */
-	SET_BROKEN /* the transaction can't go on */
+	SET_FINE,    /* every DONE stands */
+	SET_AGAIN,   /* an event whose statements were sent fell out: call again without it */
+	SET_HALVE,   /* the call failed as a whole */
+	SET_STOPPED, /* it was told to give up, and did: none of its events was begun */
+	SET_BROKEN   /* the transaction can't go on */
 };
 
 /* ---- the call ---- */
@@ -25,6 +26,7 @@ static void set_enter(struct batch *batch, struct set *set, struct idem_call **o
 		entry->call = &batch->calls[entry->index];
 		call_done(entry->call);
 		call_init(entry->call, &batch->context, &entry->event);
+		entry->call->whole = set->call;
 		plugin_event_view(batch->engine->plugin, &entry->event, &batch->arena, &entry->view);
 		set->items[i] = (struct idem_item){.call = call_enter(entry->call, timeout_ms), .event = &entry->view};
 	}
@@ -46,7 +48,7 @@ static idem_status set_call(struct batch *batch, struct set *set)
 	batch->failed = NULL;
 	batch->culprit = NULL;
 	set_blame(batch, set);
-	watch_enter(batch->watch, set->call, batch_event_name(set->entries[0]));
+	watch_enter(batch->watch, set->call, set->entries, set->count);
 	idem_status status = plugin_descriptor(batch->engine->plugin)
 	                             ->handle_batch(plugin_self(batch->engine->plugin), handle, set->items, set->count);
 	watch_leave(batch->watch);
@@ -158,7 +160,7 @@ static void set_judge_single(struct batch *batch, struct set *set, idem_status s
 	struct entry *entry = set->entries[0];
 	const struct idem_error *failed = set->call->has_error ? &set->call->error : NULL;
 	struct error error;
-	if (atomic_load(&set->call->cancelled)) {
+	if (call_cancel_of(set->call) == CALL_OVERRUN) {
 		batch_retry(batch, entry, "handler_timeout", set->call->reason);
 	} else if (batch->culprit) {
 		batch_judge_culprit(batch, entry, batch->culprit, &batch->culprit_error);
@@ -185,12 +187,24 @@ static enum set_result set_judge_failed(struct batch *batch, struct set *set)
 	return SET_AGAIN;
 }
 
+static bool set_gave_up(const struct set *set, idem_status status)
+{
+	if (call_cancel_of(set->call) != CALL_STOPPED)
+		return false;
+	bool is_done = status >= 0 && !set->call->failed;
+	for (size_t i = 0; i < set->count && is_done; i++)
+		is_done = set->items[i].verdict == IDEM_DONE && !set->entries[i]->call->failed;
+	return !is_done;
+}
+
 static enum set_result set_try(struct batch *batch, struct set *set)
 {
 	idem_status status = set_call(batch, set);
 	if (batch->failure != BATCH_FINE)
 		return SET_BROKEN;
-	bool is_cancelled = atomic_load(&set->call->cancelled);
+	if (set_gave_up(set, status))
+		return SET_STOPPED;
+	bool is_cancelled = call_cancel_of(set->call) == CALL_OVERRUN;
 	if (batch->failed && batch->failed != set->call && !is_cancelled)
 		return set_judge_failed(batch, set);
 	if (status < 0 || set->call->failed || is_cancelled) {
@@ -267,6 +281,8 @@ static bool set_run(struct batch *batch, struct set set)
 			return false;
 		if (!batch_queue_ahead(batch, "RELEASE SAVEPOINT r"))
 			return false;
+		if (result == SET_STOPPED)
+			return true;
 		if (result == SET_HALVE)
 			return set_halve(batch, &set);
 		set_keep_done(batch, &set);

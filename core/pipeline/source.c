@@ -9,7 +9,10 @@
 #include "core/base/log.h"
 #include "core/pipeline/source_parts.h"
 
-enum { FIRST_AVERAGE_BYTES = 16384 }; /* of a record, before the first one is seen */
+enum {
+	FIRST_AVERAGE_BYTES = 16384, /* of a record, before the first one is seen */
+	GIVE_UP_PART = 10            /* the part of drain_max in which handlers are told to give up */
+};
 
 /* ---- create ---- */
 
@@ -160,6 +163,13 @@ static bool is_work_in_flight(struct source *source)
 	return lanes_taken(source->options.lanes) > 0 || router_pending(source->options.router) > 0;
 }
 
+/* The rest of the time is for handlers that look: what they give up is undone in good order, and the end is clean. */
+static void give_up(struct source *source)
+{
+	for (size_t i = 0; i < source->count; i++)
+		partition_give_up(source->partitions[i].tracker);
+}
+
 /* What was begun is finished and committed; what waits in the lanes is left to the next owner.  Polling goes on, so
  * that the group does not throw this member out meanwhile. */
 static bool leave(struct source *source)
@@ -167,8 +177,12 @@ static bool leave(struct source *source)
 	source->leaving = true;
 	source->leave_by_ms = clock_monotonic_ms() + (source->failed ? 0 : source->options.pipeline->drain_max_ms);
 	lanes_close(source->options.lanes);
-	while (!source->failed && is_work_in_flight(source) && clock_monotonic_ms() < source->leave_by_ms)
+	int64_t give_up_ms = source->leave_by_ms - source->options.pipeline->drain_max_ms / GIVE_UP_PART, now_ms;
+	while (!source->failed && is_work_in_flight(source) && (now_ms = clock_monotonic_ms()) < source->leave_by_ms) {
+		if (now_ms >= give_up_ms)
+			give_up(source);
 		turn(source);
+	}
 	if (is_work_in_flight(source)) {
 		source->left_behind = true;
 		log_write(LOG_drain_overrun,

@@ -178,12 +178,13 @@ static void let_go(struct source *source, struct source_partition *const *partit
 		partition_revoke(partitions[i]->tracker);
 	for (size_t i = 0; i < count; i++)
 		lanes_drop_partition(source->options.lanes, partitions[i]->tracker);
-	if (lost)
-		return;
 	int64_t until_ms = revoke_until_ms(source);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && !lost; i++)
 		wait_until_free(source, partitions[i]->tracker, until_ms);
-	source_commit_now(source, partitions, count);
+	for (size_t i = 0; i < count; i++)
+		partition_give_up(partitions[i]->tracker);
+	if (!lost)
+		source_commit_now(source, partitions, count);
 }
 
 static void forget(struct source *source, const struct kafka_position *position)

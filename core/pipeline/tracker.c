@@ -16,7 +16,7 @@ struct slot {
 
 struct partition {
 	_Atomic uint32_t references;
-	_Atomic bool revoked;
+	_Atomic bool revoked, given_up;
 	_Atomic long taken;
 	_Atomic size_t record_count, record_bytes;
 	char *topic;
@@ -194,6 +194,16 @@ void partition_revoke(struct partition *partition)
 bool partition_is_revoked(const struct partition *partition)
 {
 	return atomic_load_explicit(&partition->revoked, memory_order_acquire);
+}
+
+void partition_give_up(struct partition *partition)
+{
+	atomic_store_explicit(&partition->given_up, true, memory_order_release);
+}
+
+bool partition_is_given_up(const struct partition *partition)
+{
+	return atomic_load_explicit(&partition->given_up, memory_order_acquire);
 }
 
 struct record *record_create(rd_kafka_message_t *message, struct partition *partition)

@@ -40,6 +40,9 @@ long partition_taken(const struct partition *partition);
 /* [poll] Revoked: lanes_should_stop says so for its records. */
 void partition_revoke(struct partition *partition);
 bool partition_is_revoked(const struct partition *partition); /* atomic */
+/* [poll] Nobody waits for its records any more: handlers that still work on one are told so. */
+void partition_give_up(struct partition *partition);
+bool partition_is_given_up(const struct partition *partition); /* atomic */
 
 /* Takes the message; takes a reference to the partition. */
 struct record *record_create(rd_kafka_message_t *message, struct partition *partition);

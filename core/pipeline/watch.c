@@ -6,8 +6,9 @@
 #include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/pipeline/engine.h"
+#include "core/pipeline/batch.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/tracker.h"
 
 #define WATCH_TICK_MS 100
 #define WATCH_PUBLISH_MS 1000
@@ -16,27 +17,31 @@ void watch_init(struct watch *watch)
 {
 	*watch = (struct watch){0};
 	PTHREAD_OK(pthread_mutex_init(&watch->lock, NULL));
+	PTHREAD_OK(pthread_cond_init(&watch->sent, NULL));
 }
 
 void watch_done(struct watch *watch)
 {
+	PTHREAD_OK(pthread_cond_destroy(&watch->sent));
 	PTHREAD_OK(pthread_mutex_destroy(&watch->lock));
 }
 
 void watch_set_pg(struct watch *watch, struct pg *pg)
 {
 	PTHREAD_OK(pthread_mutex_lock(&watch->lock));
+	ASSERT(watch->cancel != CANCEL_SENDING);
 	watch->pg = pg;
 	PTHREAD_OK(pthread_mutex_unlock(&watch->lock));
 }
 
-void watch_enter(struct watch *watch, struct idem_call *call, const char *event_id)
+void watch_enter(struct watch *watch, struct idem_call *call, struct entry *const *entries, size_t count)
 {
 	PTHREAD_OK(pthread_mutex_lock(&watch->lock));
 	watch->state = WATCH_HANDLER;
+	watch->cancel = CANCEL_NONE;
 	watch->call = call;
-	watch->event_id = event_id;
-	watch->cancel_sent = false;
+	watch->entries = entries;
+	watch->count = count;
 	watch->since_ms = 0;
 	PTHREAD_OK(pthread_mutex_unlock(&watch->lock));
 }
@@ -44,6 +49,9 @@ void watch_enter(struct watch *watch, struct idem_call *call, const char *event_
 void watch_wait(struct watch *watch, enum watch_state state)
 {
 	PTHREAD_OK(pthread_mutex_lock(&watch->lock));
+	while (watch->cancel == CANCEL_SENDING)
+		PTHREAD_OK(pthread_cond_wait(&watch->sent, &watch->lock));
+	watch->cancel = CANCEL_NONE;
 	watch->state = state;
 	watch->since_ms = clock_monotonic_ms();
 	PTHREAD_OK(pthread_mutex_unlock(&watch->lock));
@@ -59,10 +67,11 @@ void watch_leave(struct watch *watch)
 /* ---- the watchdog ---- */
 
 struct watchdog {
-	pthread_t thread;
+	pthread_t thread, canceller;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;
+	pthread_cond_t wake; /* of both: stopping, or has_wanted */
 	bool stopping;
+	bool has_wanted; /* some watch is CANCEL_WANTED */
 	struct watch *const *watches;
 	size_t count;
 	const struct engine *engine;
@@ -70,27 +79,52 @@ struct watchdog {
 	uint64_t breaches; /* of plugin.h, counted so far */
 };
 
-static void watchdog_look(struct watchdog *watchdog, struct watch *watch, int64_t now_ms)
+static bool watch_is_given_up(const struct watch *watch)
 {
-	PTHREAD_OK(pthread_mutex_lock(&watch->lock));
+	for (size_t i = 0; i < watch->count; i++)
+		if (partition_is_given_up(watch->entries[i]->record->partition))
+			return true;
+	return false;
+}
+
+static bool watch_cancel(struct watch *watch, enum call_cancel why)
+{
+	int32_t runs = CALL_RUNS;
+	return atomic_compare_exchange_strong(&watch->call->cancelled, &runs, why);
+}
+
+static void watchdog_look_at_call(struct watchdog *watchdog, struct watch *watch, int64_t now_ms)
+{
+	const char *event = batch_event_name(watch->entries[0]);
 	bool is_timed = watch->state == WATCH_HANDLER || watch->state == WATCH_QUERY;
 	int64_t late_ms = is_timed ? now_ms - atomic_load(&watch->call->deadline_ms) : -1;
-	if (late_ms >= 0 && !atomic_exchange(&watch->call->cancelled, 1)) {
+	if (late_ms >= 0 && watch_cancel(watch, CALL_OVERRUN)) {
 		metrics_add(watchdog->engine->metrics, METRIC_handler_timeouts, 1);
-		log_write(LOG_handler_timeout, "event %s overran its deadline and is cancelled", watch->event_id);
+		log_write(LOG_handler_timeout, "event %s overran its deadline and is cancelled", event);
 	}
-	if (late_ms >= 0 && watch->state == WATCH_QUERY && !watch->cancel_sent) {
-		watch->cancel_sent = true;
-		pg_cancel(watch->pg);
+	if (watch_is_given_up(watch) && watch_cancel(watch, CALL_STOPPED))
+		log_write(LOG_handler_stopped, "event %s: nobody waits for it any more, its handler is told", event);
+	bool is_cancelled = call_cancel_of(watch->call) != CALL_RUNS;
+	if (is_cancelled && watch->state == WATCH_QUERY && watch->cancel == CANCEL_NONE) {
+		watch->cancel = CANCEL_WANTED;
+		watchdog->has_wanted = true;
+		PTHREAD_OK(pthread_cond_broadcast(&watchdog->wake));
 	}
 	int64_t grace_ms = watchdog->engine->pipeline->plugin.grace_ms;
 	bool is_over = late_ms > grace_ms && now_ms - watch->since_ms > grace_ms;
 	if (is_over && watch->state == WATCH_HANDLER) {
 		log_write(LOG_handler_hang, "event %s did not come back %lld ms after its deadline; the process ends",
-		          watch->event_id, (long long)late_ms);
+		          event, (long long)late_ms);
 		blame_note_hang(watchdog->engine->blame);
 		_exit(CHILD_INTERNAL);
 	}
+}
+
+static void watchdog_look(struct watchdog *watchdog, struct watch *watch, int64_t now_ms)
+{
+	PTHREAD_OK(pthread_mutex_lock(&watch->lock));
+	if (watch->state != WATCH_IDLE)
+		watchdog_look_at_call(watchdog, watch, now_ms);
 	PTHREAD_OK(pthread_mutex_unlock(&watch->lock));
 }
 
@@ -128,6 +162,40 @@ static void *watchdog_main(void *argument)
 	return NULL;
 }
 
+/* Without the watch's lock: a server that does not answer holds up nobody but the worker that waits for it anyway. */
+static void canceller_send(struct watch *watch)
+{
+	PTHREAD_OK(pthread_mutex_lock(&watch->lock));
+	if (watch->cancel == CANCEL_WANTED) {
+		watch->cancel = CANCEL_SENDING;
+		PTHREAD_OK(pthread_mutex_unlock(&watch->lock));
+		pg_cancel(watch->pg);
+		PTHREAD_OK(pthread_mutex_lock(&watch->lock));
+		watch->cancel = CANCEL_SENT;
+		PTHREAD_OK(pthread_cond_signal(&watch->sent));
+	}
+	PTHREAD_OK(pthread_mutex_unlock(&watch->lock));
+}
+
+static void *canceller_main(void *argument)
+{
+	struct watchdog *watchdog = argument;
+	PTHREAD_OK(pthread_mutex_lock(&watchdog->lock));
+	while (!watchdog->stopping) {
+		if (!watchdog->has_wanted) {
+			PTHREAD_OK(pthread_cond_wait(&watchdog->wake, &watchdog->lock));
+			continue;
+		}
+		watchdog->has_wanted = false;
+		PTHREAD_OK(pthread_mutex_unlock(&watchdog->lock));
+		for (size_t i = 0; i < watchdog->count; i++)
+			canceller_send(watchdog->watches[i]);
+		PTHREAD_OK(pthread_mutex_lock(&watchdog->lock));
+	}
+	PTHREAD_OK(pthread_mutex_unlock(&watchdog->lock));
+	return NULL;
+}
+
 struct watchdog *watchdog_start(struct watch *const *watches, size_t count, const struct engine *engine)
 {
 	struct watchdog *watchdog = calloc(1, sizeof(*watchdog));
@@ -138,6 +206,7 @@ struct watchdog *watchdog_start(struct watch *const *watches, size_t count, cons
 	PTHREAD_OK(pthread_mutex_init(&watchdog->lock, NULL));
 	PTHREAD_OK(pthread_cond_init(&watchdog->wake, NULL));
 	PTHREAD_OK(pthread_create(&watchdog->thread, NULL, watchdog_main, watchdog));
+	PTHREAD_OK(pthread_create(&watchdog->canceller, NULL, canceller_main, watchdog));
 	return watchdog;
 }
 
@@ -147,9 +216,10 @@ void watchdog_stop(struct watchdog *watchdog)
 		return;
 	PTHREAD_OK(pthread_mutex_lock(&watchdog->lock));
 	watchdog->stopping = true;
-	PTHREAD_OK(pthread_cond_signal(&watchdog->wake));
+	PTHREAD_OK(pthread_cond_broadcast(&watchdog->wake));
 	PTHREAD_OK(pthread_mutex_unlock(&watchdog->lock));
 	PTHREAD_OK(pthread_join(watchdog->thread, NULL));
+	PTHREAD_OK(pthread_join(watchdog->canceller, NULL));
 	watchdog_publish(watchdog, INT64_MAX);
 	PTHREAD_OK(pthread_cond_destroy(&watchdog->wake));
 	PTHREAD_OK(pthread_mutex_destroy(&watchdog->lock));

@@ -1,6 +1,7 @@
 /* The watchdog: a thread that sees handlers overrun.  Two steps: at the deadline the call is cancelled, and with it the
  * statement it waits for; a handler that has not come back `grace` later, and is not waiting inside the host, ends the
- * process. */
+ * process.  A call whose event nobody waits for any more (its partition is gone, the drain is over) is cancelled, too.
+ * Cancelling a statement is a connection of its own, which can take long: a second thread does it. */
 #ifndef IDEM_PIPELINE_WATCH_H
 #define IDEM_PIPELINE_WATCH_H
 #include "core/base/metrics.h"
@@ -16,20 +17,31 @@ enum watch_state {
 	WATCH_HOST /* the plugin waits in tx->query for statements of other events, which are not cancelled for it */
 };
 
+enum watch_cancel {
+	CANCEL_NONE,
+	CANCEL_WANTED,  /* the canceller will send it, unless the worker is faster */
+	CANCEL_SENDING, /* the worker stays in QUERY until it is sent: so the connection stays, and no other statement
+	                   is hit */
+	CANCEL_SENT
+};
+
+struct entry;
 struct watch {                /* one worker's; written by the worker, read by the watchdog */
-	pthread_mutex_t lock; /* of everything below; held across a cancel request, so the connection stays */
+	pthread_mutex_t lock; /* of everything below */
+	pthread_cond_t sent;  /* cancel is no longer SENDING */
 	enum watch_state state;
-	struct idem_call *call; /* never freed, only used again */
-	const char *event_id;   /* for the log; valid while state is not IDLE */
+	enum watch_cancel cancel;
+	struct idem_call *call;       /* never freed, only used again */
+	struct entry *const *entries; /* the events it is about; valid while state is not IDLE */
+	size_t count;
 	struct pg *pg;
-	bool cancel_sent;
 	int64_t since_ms; /* monotonic: the plugin's code runs again; time inside the host is no hang */
 };
 
 void watch_init(struct watch *watch);
 void watch_done(struct watch *watch);
 void watch_set_pg(struct watch *watch, struct pg *pg);
-void watch_enter(struct watch *watch, struct idem_call *call, const char *event_id);
+void watch_enter(struct watch *watch, struct idem_call *call, struct entry *const *entries, size_t count);
 /* Between enter and leave: QUERY or HOST, then HANDLER again. */
 void watch_wait(struct watch *watch, enum watch_state state);
 void watch_leave(struct watch *watch);

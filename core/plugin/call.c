@@ -36,7 +36,8 @@ static void call_forget(struct idem_call *call)
 	call->metrics = NULL;
 	call->reason = BYTES_NONE;
 	call->has_error = call->has_queried = call->failed = false;
-	call->cancelled = 0;
+	call->cancelled = CALL_RUNS;
+	call->whole = NULL;
 }
 
 void call_init(struct idem_call *call, const struct call_context *context, const struct event *event)
@@ -66,6 +67,13 @@ struct idem_call *call_enter(struct idem_call *call, int64_t timeout_ms)
 void call_leave(struct idem_call *call)
 {
 	call->run = 0;
+}
+
+enum call_cancel call_cancel_of(const struct idem_call *call)
+{
+	int32_t own = atomic_load(&call->cancelled);
+
+	return (enum call_cancel)(own == CALL_RUNS && call->whole ? atomic_load(&call->whole->cancelled) : own);
 }
 
 void call_apply_metrics(struct idem_call *call)

@@ -47,6 +47,13 @@ struct call_backend {
 	int64_t (*deadline_moved)(void *self, struct idem_call *call); /* after extend */
 };
 
+enum call_cancel {
+	CALL_RUNS,
+	CALL_OVERRUN, /* past its deadline: an attempt of the event's */
+	CALL_STOPPED  /* nobody waits for it any more: its partition is gone, or the drain is over; no fault of its own
+	               */
+};
+
 struct idem_rows; /* made by the tables; never freed, used again by the same call */
 
 struct idem_call {
@@ -65,11 +72,13 @@ struct idem_call {
 	struct bytes reason; /* absent: none given */
 	struct idem_error error;
 	bool has_error;
-	bool has_queried;            /* it made a query: its statements can't be replayed without calling it again */
-	bool failed;                 /* a statement failed: its part of the transaction is dead, DONE becomes REJECT
-	                                tx_aborted_by_handler */
-	_Atomic int64_t deadline_ms; /* monotonic; moved by extend, read by the watchdog */
-	_Atomic int32_t cancelled;
+	bool has_queried;              /* it made a query: its statements can't be replayed without calling it again */
+	bool failed;                   /* a statement failed: its part of the transaction is dead, DONE becomes REJECT
+	                                  tx_aborted_by_handler */
+	_Atomic int64_t deadline_ms;   /* monotonic; moved by extend, read by the watchdog */
+	_Atomic int32_t cancelled;     /* enum call_cancel; set once, by the watchdog */
+	const struct idem_call *whole; /* of an item of handle_batch: the call of the batch, and with it the item is
+	                                  cancelled; else NULL */
 	const struct call_backend *backend;
 	void *backend_self;
 };
@@ -92,6 +101,7 @@ void call_init(struct idem_call *call, const struct call_context *context, const
 struct idem_call *call_enter(struct idem_call *call, int64_t timeout_ms);
 void call_leave(struct idem_call *call);
 void call_apply_metrics(struct idem_call *call); /* its transaction committed */
+enum call_cancel call_cancel_of(const struct idem_call *call);
 /* Throws away what the run collected: results are freed, the arena frees the rest.  call_init makes it anew. */
 void call_done(struct idem_call *call);
 /* What tx->error() shows; the text is copied.  sqlstate may be NULL. */

@@ -37,7 +37,7 @@ static idem_status call_extend(struct idem_call *handle, uint32_t ms)
 
 	if (!call)
 		return IDEM_E_INVALID;
-	if (call->cancelled)
+	if (call_cancel_of(call) != CALL_RUNS)
 		return IDEM_E_CANCELLED;
 	if (ms > CALL_MAX_EXTEND_MS)
 		return IDEM_E_TOO_BIG;
@@ -78,7 +78,7 @@ static int32_t call_cancelled(struct idem_call *handle)
 {
 	const struct idem_call *call = call_of_handle(handle);
 
-	return !call || call->cancelled;
+	return !call || call_cancel_of(call) != CALL_RUNS;
 }
 
 static uint32_t call_worker_index(struct idem_call *handle)

@@ -231,7 +231,7 @@ static idem_status run(struct idem_call *call, const struct pg_statement *statem
 		return refuse(call, IDEM_E_INVALID, "%s",
 		              out ? "expectations are for queued statements: look at affected()"
 		                  : "a query needs a place for its rows");
-	if (call->cancelled)
+	if (call_cancel_of(call) != CALL_RUNS)
 		return refuse(call, IDEM_E_CANCELLED, "cancelled: deadline, revoked partition or shutdown");
 	if ((status = bind(call, exec, (size_t)statement->param_count, &params, &bytes)) != IDEM_OK)
 		return status;

@@ -228,6 +228,48 @@ START_TEST(waiting_for_others_statements_is_neither_late_nor_a_hang)
 }
 END_TEST
 
+/* ---- nobody waits for it any more ---- */
+
+static void a_handler_that_is_told_to_give_up(const char *plugin)
+{
+	bench_start(plugin);
+	database_run(owner, "INSERT INTO balance VALUES ('k', 100)");
+	database_run(owner, "BEGIN");
+	database_run(owner, "SELECT amount FROM balance FOR UPDATE");
+	push_event('a', "take:k");
+	bench_start_worker();
+	struct watch *watches[] = {worker_watch(bench.worker)};
+	struct watchdog *watchdog = watchdog_start(watches, 1, &bench.engine);
+	struct pg *other = database_connect("postgres");
+	while (database_number(other, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+	                              "application_name LIKE 'idem billing%%'") == 0)
+		database_run(other, "SELECT pg_sleep(0.005)");
+	partition_give_up(bench.partition);
+	while (bench_counter("runs") < 2) /* it came back, and was begun again */
+		database_run(other, "SELECT pg_sleep(0.005)");
+	database_run(owner, "COMMIT");
+	bench_wait_finished(1);
+	watchdog_stop(watchdog);
+	bench_stop_worker();
+	ck_assert_int_eq(metrics_get(bench.metrics, METRIC_handler_timeouts), 0);
+	ck_assert_int_eq(metrics_get(bench.metrics, METRIC_in_place_retries), 0);
+	ck_assert_uint_eq(bench.routed_count, 0);
+	ck_assert_int_eq(bench_balance("k"), 90);
+	pg_close(other);
+}
+
+START_TEST(a_handler_told_to_give_up_leaves_its_event_as_if_not_begun)
+{
+	a_handler_that_is_told_to_give_up("steer_one");
+}
+END_TEST
+
+START_TEST(a_call_for_many_told_to_give_up_leaves_its_events_as_if_not_begun)
+{
+	a_handler_that_is_told_to_give_up("steer_batch");
+}
+END_TEST
+
 int main(int count, char **argv)
 {
 	(void)count;
@@ -247,6 +289,8 @@ int main(int count, char **argv)
 	tcase_add_test(worker, metrics_of_the_whole_call_count_when_it_commits);
 	tcase_add_test(worker, a_statement_of_its_own_is_cancelled_at_the_deadline);
 	tcase_add_test(worker, waiting_for_others_statements_is_neither_late_nor_a_hang);
+	tcase_add_test(worker, a_handler_told_to_give_up_leaves_its_event_as_if_not_begun);
+	tcase_add_test(worker, a_call_for_many_told_to_give_up_leaves_its_events_as_if_not_begun);
 	suite_add_tcase(suite, worker);
 	return database_main(argv, suite);
 }

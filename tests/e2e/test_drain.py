@@ -59,6 +59,18 @@ def test_a_handler_that_never_comes_back_is_cut_off_in_time(bench):
     assert bench.database.processed(case.consumer) == set()
 
 
+def test_a_handler_that_looks_is_told_before_the_drain_is_over(bench):
+    """F-1: it gives up in good order.  No attempt is counted, its event is as if it had not been begun."""
+    case = bench.case(partitions=1)
+    host = bench.start(case, drain_max="5s", ordering="none", retry={"mode": "topics"})
+    case.produce([event("sleep:60000")])
+    wait.until(lambda: bench.database.open_transactions() == 1, "the handler to be entered", 20)
+    status, seconds = stop_and_time(host)
+    assert status == 0 and seconds < 10
+    assert host.logged("handler_stopped") and not host.logged("handler_timeout")
+    assert bench.database.processed(case.consumer) == set() and case.lag() == 1
+
+
 def test_stop_of_an_idle_host_is_quick_and_leaves_the_group(bench):
     case = bench.case()
     host = bench.start(case)

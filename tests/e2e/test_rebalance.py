@@ -93,6 +93,22 @@ def test_a_handler_three_times_longer_than_the_poll_limit_costs_no_membership(be
     case.check_counters()
 
 
+def test_a_handler_whose_partition_is_gone_is_told_and_no_attempt_counted(bench):
+    """ENGINE 11: after revoke_max nobody waits for it any more."""
+    case = bench.case(partitions=1)
+    settings = bench.settings(case, ordering="none", retry={"mode": "topics"}, revoke_max="500ms")
+    a, b = bench.host(settings).start(), bench.host(settings)
+    case.produce([event("sleep:60000")])
+    wait.until(lambda: bench.database.open_transactions() == 1, "the handler to be entered", 20)
+    b.start()
+    wait.until(lambda: a.logged("handler_stopped"), "the handler to be told", 30)
+    wait.until(lambda: a.logged("partitions_revoked"), "the partition to be given up", 30)
+    wait.until(lambda: bench.database.open_transactions() == 1, "the next one who begins it", 30)
+    for host in (a, b):
+        assert not host.logged("handler_timeout")
+        assert host.counted()[0]["retried"] == host.counted()[0]["dead"] == 0
+
+
 @pytest.mark.parametrize("start", ["earliest", "latest"])
 def test_killed_before_the_first_commit_of_a_partition_loses_nothing(bench, start):
     """R11: nothing was ever committed; with `latest` the restart must not begin behind the ten records."""
