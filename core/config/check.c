@@ -127,6 +127,22 @@ static void check_event(const struct checked *checked)
 			        "event.id: %s: where a record lies in kafka is no identity; name the field that holds "
 			        "the event's uuid",
 			        event->ids[i].name);
+	if (checked->pipeline->ordering == CONFIG_ORDERING_KEY && event->key &&
+	    event->tombstone == CONFIG_TOMBSTONE_DELIVER)
+		report_warning(
+		        checked->reader->report, reader_member_place(checked->group, "event.tombstone"),
+		        "event.tombstone: a tombstone has no payload to take event.key from, so its order among its "
+		        "key's events is not kept; leave event.key out to order by the record's key");
+}
+
+/* What one event leaves in its session is wiped with DISCARD ALL, which a pooler may send to another session. */
+static void check_isolation(const struct checked *checked)
+{
+	if (checked->pipeline->isolation == CONFIG_ISOLATION_EVENT &&
+	    checked->config->database.pooler == CONFIG_POOLER_TRANSACTION)
+		mistake(checked, "isolation",
+		        "isolation: event needs a database session of its own, which database.pooler = \"transaction\" "
+		        "does not give; connect without the pooler or use isolation = \"batch\"");
 }
 
 static int64_t kafka_number(const struct checked *checked, const char *name)
@@ -224,6 +240,7 @@ static void check_pipeline(const struct checked *checked)
 	check_dead_letter_topic(checked);
 	check_retry(checked);
 	check_event(checked);
+	check_isolation(checked);
 	check_brokers(checked);
 	check_times(checked);
 	check_limits(checked);

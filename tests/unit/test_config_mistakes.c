@@ -266,6 +266,11 @@ static const struct wrong wrong_database[] = {
          "c:3: error: database: give one of password, password_file and password_env\n"},
         {WITH_DATABASE("conninfo = \"host=x\"; pooler = \"session\";"),
          "c:2: error: database.pooler: \"session\" is none of none, transaction\n"},
+        {"database = { conninfo = \"host=x\"; pooler = \"transaction\"; };\n"
+         "kafka = { bootstrap_servers = \"127.0.0.1:9092\"; };\n" PIPELINE_LINES "isolation = \"event\";\n});\n",
+         "c:5: error: isolation: event needs a database session of its own, which database.pooler = \"transaction\" "
+         "does "
+         "not give; connect without the pooler or use isolation = \"batch\"\n"},
 };
 
 /* FOLDER in the expectation is where the file lies. */
@@ -349,6 +354,34 @@ START_TEST(a_secret_never_gets_into_the_report)
 }
 END_TEST
 
+static void expect_warnings(const char *text, const char *expected)
+{
+	struct config_report report;
+	struct config config;
+	char *found;
+
+	config_file_write("c", text);
+	ck_assert(config_load(config_path, &config, &report));
+	found = config_report_text(&report);
+	ck_assert_str_eq(found, expected);
+	free(found);
+	config_report_done(&report);
+	config_done(&config);
+}
+
+START_TEST(delivered_tombstones_without_an_ordering_key_are_warned_of)
+{
+	expect_warnings(
+	        WITH_PIPELINE("ordering = \"key\"; event = { key = \"a\"; tombstone = \"deliver\"; };"),
+	        "c:5: warning: event.tombstone: a tombstone has no payload to take event.key from, so its order "
+	        "among its key's events is not kept; leave event.key out to order by the record's key\n");
+	expect_warnings(WITH_PIPELINE("ordering = \"key\"; event = { tombstone = \"deliver\"; };"), "");
+	expect_warnings(WITH_PIPELINE("ordering = \"key\"; event = { key = \"a\"; };"), "");
+	expect_warnings(WITH_PIPELINE("ordering = \"partition\"; event = { key = \"a\"; tombstone = \"deliver\"; };"),
+	                "");
+}
+END_TEST
+
 static void expect_unreadable(const char *path, const char *expected)
 {
 	struct config_report report;
@@ -384,6 +417,7 @@ int main(void)
 	tcase_add_test(tests, a_mistake_in_an_included_file_names_that_file);
 	tcase_add_test(tests, a_secret_never_gets_into_the_report);
 	tcase_add_test(tests, a_file_that_is_no_text_is_told);
+	tcase_add_test(tests, delivered_tombstones_without_an_ordering_key_are_warned_of);
 	suite_add_tcase(suite, tests);
 	return run_suite(suite);
 }
