@@ -70,6 +70,8 @@ bool batch_fail_host(struct batch *batch, const struct error *error)
 		return batch_fail(batch, BATCH_DATABASE, error);
 	case TRIAGE_AGAIN:
 		return batch_fail(batch, BATCH_AGAIN, error);
+	case TRIAGE_RETRY:
+		return batch_fail(batch, BATCH_CANCELLED, error);
 	default:
 		return batch_fail(batch, BATCH_HOST, error);
 	}

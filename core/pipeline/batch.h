@@ -54,6 +54,7 @@ enum batch_failure {
 	BATCH_AGAIN,     /* dead-lock, lock time-out: the same records in smaller batches */
 	BATCH_SUSPECT,   /* an event of it may end the process: without it, and it alone */
 	BATCH_BUSY,      /* alone, and a copy of its id is in an open transaction: others first */
+	BATCH_CANCELLED, /* a statement of the host's was cancelled: nothing is wrong with it, at once again */
 	BATCH_CATALOGUE, /* a day of the dedup table is missing: read the catalogue, then again */
 	BATCH_UNDECIDED, /* a declared statement that never worked fails: wait, then again */
 	BATCH_HOST,      /* a statement of the host's failed: wait, alarm, then again */

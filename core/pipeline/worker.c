@@ -31,6 +31,7 @@ struct worker {
 	unsigned seed;         /* of the jitter */
 	int64_t undecided_ms;  /* monotonic: since then only undecided statements, 0: none */
 	unsigned refreshed;    /* times the catalogue was read since a batch went through */
+	unsigned cancelled;    /* times a statement of the host's was cancelled since then */
 	struct record **taken; /* what lanes_take gave */
 	struct record **work;  /* of it, what is still to be done, in order */
 	struct record **open;  /* not begun by the batch that just ran */
@@ -195,6 +196,16 @@ static void worker_host_failed(struct worker *worker)
 	worker_wait_for_host(worker);
 }
 
+/* By an administrator, or by a time-out that a locked table ran into.  That passes; but not what it meets again. */
+static void worker_cancelled(struct worker *worker)
+{
+	const struct error *error = &worker->batch.error;
+	if (worker->cancelled++ == 0)
+		log_write_limited(LOG_batch_redone, "at once again: %s %s", error->sqlstate, error->text);
+	else
+		worker_host_failed(worker);
+}
+
 static void worker_recover(struct worker *worker, struct record *const *records, size_t count)
 {
 	const struct error *error = &worker->batch.error;
@@ -208,6 +219,9 @@ static void worker_recover(struct worker *worker, struct record *const *records,
 		                  error->sqlstate, error->text);
 		worker->limit = count > 1 ? count / 2 : 1;
 		worker_jitter(worker);
+		break;
+	case BATCH_CANCELLED:
+		worker_cancelled(worker);
 		break;
 	case BATCH_CATALOGUE:
 		worker_refresh_catalogue(worker);
@@ -338,7 +352,7 @@ static size_t worker_run_batch(struct worker *worker, size_t count)
 		worker_isolate(worker);
 		return is_gone;
 	}
-	worker->refreshed = 0;
+	worker->refreshed = worker->cancelled = 0;
 	worker->undecided_ms = 0;
 	worker_grow(worker, worker_begun(&worker->batch), clock_monotonic_us() - started_us);
 	settle_batch(&worker->batch, &settlement);

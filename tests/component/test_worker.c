@@ -115,6 +115,26 @@ START_TEST(a_busy_copy_holds_back_only_its_lane)
 }
 END_TEST
 
+START_TEST(a_claim_that_somebody_cancels_goes_again_at_once)
+{
+	bench_start("steer_one");
+	database_run(owner, "BEGIN");
+	database_run(owner, "LOCK TABLE \"%s\".processed_event IN ACCESS EXCLUSIVE MODE", database_schema);
+	push_event('a', "note:a");
+	bench_start_worker();
+	struct pg *other = database_connect("postgres");
+	while (database_number(other, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity "
+	                              "WHERE wait_event_type = 'Lock' AND application_name LIKE 'idem billing%%'") == 0)
+		database_run(other, "SELECT pg_sleep(0.005)");
+	database_run(owner, "COMMIT");
+	bench_wait_finished(1);
+	bench_stop_worker();
+	ck_assert_int_eq(bench.engine.gate.next_try_ms, 0); /* the pipeline never waited */
+	ck_assert_str_eq(bench_notes(), "a");
+	pg_close(other);
+}
+END_TEST
+
 START_TEST(a_connection_that_is_lost_is_made_again)
 {
 	bench_start("steer_one");
@@ -282,6 +302,7 @@ int main(int count, char **argv)
 	tcase_add_test(worker, a_statement_that_never_worked_waits_and_others_go_first);
 	tcase_add_test(worker, once_it_worked_for_another_event_it_is_the_events_own_fault);
 	tcase_add_test(worker, a_busy_copy_holds_back_only_its_lane);
+	tcase_add_test(worker, a_claim_that_somebody_cancels_goes_again_at_once);
 	tcase_add_test(worker, a_connection_that_is_lost_is_made_again);
 #ifdef IDEM_FAILPOINTS
 	tcase_add_test(worker, an_isolated_event_finds_a_clean_session_with_the_hosts_limits);
