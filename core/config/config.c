@@ -1,6 +1,7 @@
 #include "core/config/config.h"
 #include "core/base/assert.h"
 #include "core/config/check.h"
+#include "core/config/includes.h"
 #include "core/config/reader.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -8,41 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define FILE_LARGEST (16 << 20)
-
-/* libconfig would end the process when reading fails, so the text is read here.  NULL and *error on failure. */
-static char *read_text(int fd, struct arena *arena, struct error *error)
-{
-	size_t length = 0, room = 65536;
-	char *text = arena_alloc(arena, room), *grown;
-	ssize_t got;
-
-	while ((got = read(fd, text + length, room - length - 1)) != 0) {
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0) {
-			error_set(error, ERROR_CONFIG, "can't be read: %s", strerror(errno));
-			return NULL;
-		}
-		length += (size_t)got;
-		if (length + 1 < room)
-			continue;
-		if (room >= FILE_LARGEST) {
-			error_set(error, ERROR_CONFIG, "is larger than %d bytes", FILE_LARGEST);
-			return NULL;
-		}
-		grown = memcpy(arena_alloc(arena, 2 * room), text, length);
-		text = grown;
-		room *= 2;
-	}
-	if (memchr(text, '\0', length)) {
-		error_set(error, ERROR_CONFIG, "holds a NUL byte; it must be text");
-		return NULL;
-	}
-	text[length] = '\0';
-	return text;
-}
 
 static void parse(struct reader *reader, const char *text)
 {
@@ -63,14 +29,16 @@ static void parse(struct reader *reader, const char *text)
 static void load(struct reader *reader, int fd)
 {
 	struct error error;
-	char *text = read_text(fd, &reader->config->arena, &error);
+	char *text = includes_read_text(fd, &reader->config->arena, &error);
 
 	if (!text) {
 		report_error(reader->report, (struct report_place){NULL, 0}, "%s", error.text);
 		return;
 	}
 	kafka_names_load(&reader->config->arena, &reader->kafka_names);
-	parse(reader, text);
+	includes_check(reader, text);
+	if (reader->report->error_count == 0)
+		parse(reader, text);
 	explicit_bzero(text, strlen(text));
 }
 

@@ -13,7 +13,8 @@ static const struct wrong wrong[] = {
         /* what libconfig itself finds */
         {WITH_PIPELINE("workers = ;"), "c:5: error: syntax error\n"},
         {WITH_PIPELINE("workers = 1; workers = 2;"), "c:5: error: duplicate setting name\n"},
-        {"@include \"gone\"\n" HOST_LINES, "c:1: error: cannot open include file\n"},
+        {"@include \"gone\"\n" HOST_LINES,
+         "c:1: error: @include: FOLDER/gone can't be opened: No such file or directory\n"},
 
         /* names */
         {WITH_HOST("log_levl = \"info\";"), "c:1: error: log_levl: unknown setting; did you mean log_level?\n"},
@@ -336,6 +337,37 @@ START_TEST(a_mistake_in_an_included_file_names_that_file)
 }
 END_TEST
 
+START_TEST(what_can_not_be_included_is_told_with_its_line)
+{
+	static const char no_file[] = "is no regular file; name each file to include\n";
+	char path[128], expected[512];
+
+	snprintf(path, sizeof(path), "%s/more", config_folder);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	snprintf(expected, sizeof(expected),
+	         "c:2: error: @include: FOLDER/schemas %sc:4: error: @include: FOLDER/more %s", no_file, no_file);
+	expect(&(struct wrong){"/*\n*/@include \"x\"\n", "c:2: error: syntax error\n"});
+	expect(&(struct wrong){"# @include \"x\"\n@include \"schemas\"\n\n\t@include  \"more\"\n", expected});
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(symlink("/dev/zero", path), 0);
+	snprintf(expected, sizeof(expected), "c:1: error: @include: FOLDER/more %s", no_file);
+	expect(&(struct wrong){"@include \"more\"\n", expected});
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(symlink("p.so", path), 0);
+	ck_assert_int_eq(truncate(path, 100 << 20), 0);
+	expect(&(struct wrong){"@include \"more\"\n",
+	                       "c:1: error: @include: FOLDER/more is larger than 16777216 bytes\n"});
+	ck_assert_int_eq(truncate(path, 1), 0);
+	expect(&(struct wrong){"@include \"more\"\n",
+	                       "c:1: error: @include: FOLDER/more holds a NUL byte; it must be text\n"});
+	ck_assert_int_eq(unlink(path), 0);
+	config_file_write("more", "\n@include \"more\"\n");
+	expect(&(struct wrong){"@include \"more\"\n",
+	                       "more:2: error: @include: FOLDER/more is one file too many, 10 levels and 100 files are "
+	                       "allowed; does a file include itself?\n"});
+}
+END_TEST
+
 START_TEST(a_secret_never_gets_into_the_report)
 {
 	struct config_report report;
@@ -415,6 +447,7 @@ int main(void)
 	                    (int)(sizeof(wrong_database) / sizeof(wrong_database[0])));
 	tcase_add_test(tests, all_mistakes_are_told_in_order_of_line);
 	tcase_add_test(tests, a_mistake_in_an_included_file_names_that_file);
+	tcase_add_test(tests, what_can_not_be_included_is_told_with_its_line);
 	tcase_add_test(tests, a_secret_never_gets_into_the_report);
 	tcase_add_test(tests, a_file_that_is_no_text_is_told);
 	tcase_add_test(tests, delivered_tombstones_without_an_ordering_key_are_warned_of);
