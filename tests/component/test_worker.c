@@ -200,9 +200,9 @@ static struct watchdog *watch_worker(void)
 {
 	static struct watch *watches[1];
 	bench.pipeline.plugin.timeout_ms = 100;
+	bench.pipeline.plugin.grace_ms = 300;
 	bench_start_worker();
 	watches[0] = worker_watch(bench.worker);
-	bench.pipeline.plugin.grace_ms = 300;
 	return watchdog_start(watches, 1, &bench.engine);
 }
 
