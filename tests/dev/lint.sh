@@ -1,5 +1,5 @@
 #!/bin/bash
-# format, include order, headers alone, lengths, parameters, banned functions, cppcheck, shellcheck; --fix: formats the C files
+# format, include order, headers alone, lengths, parameters, banned functions, links, cppcheck, shellcheck; --fix: formats the C files
 . "$(dirname "$0")/common.sh"
 
 status=0
@@ -46,6 +46,7 @@ check "the format is clang-format's" format
 check "includes go downward" tests/dev/check_includes.py
 check "lengths, parameters, banned functions, READMEs" tests/dev/check_sources.py
 check "tests that are named exist" tests/dev/check_tests.py
+check "what the pages point at is there" tests/dev/check_links.py
 check "each header compiles alone" headers_alone
 check "cppcheck" cppcheck_fast
 check "shellcheck" shell_scripts
