@@ -122,8 +122,8 @@ void dlq_print_whole(const struct dead_letter *letter, const char *claimed, FILE
 	print_field("type", event->type, out);
 	fprintf(out, "%-13s %s/%d/%" PRId64 ", published %s\n", "origin", event->origin_topic, event->origin_partition,
 	        event->origin_offset, time_of(event->origin_timestamp_ms).text);
-	fprintf(out, "%-13s %u of round %u; %zu dead letters of this event\n", "attempt", event->attempt, event->round,
-	        letter->copies);
+	fprintf(out, "%-13s %u of round %u; %zu dead letter%s of this event\n", "attempt", event->attempt, event->round,
+	        letter->copies, letter->copies == 1 ? "" : "s");
 	fprintf(out, "%-13s %s\n", "claimed", claimed);
 	print_headers(record, out);
 	print_bytes("key", record->key, out);

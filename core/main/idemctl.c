@@ -311,8 +311,9 @@ static void parse_options(int argc, char **argv, struct arguments *arguments)
 		case 'h':
 			print_help(stdout);
 			exit(CTL_OK);
-		case '?':
-			exit(CTL_USAGE); /* getopt said why */
+		case '?': /* getopt said why */
+			fputs("see idemctl --help\n", stderr);
+			exit(CTL_USAGE);
 		default:
 			take_option(option, arguments);
 		}

@@ -137,8 +137,9 @@ static void take_option(int option, struct arguments *arguments)
 	case 'h':
 		fputs(help, stdout);
 		print_and_exit();
-	default:
-		exit(IDEM_EXIT_USAGE); /* getopt said why */
+	default: /* getopt said why */
+		fputs("see idemd --help\n", stderr);
+		exit(IDEM_EXIT_USAGE);
 	}
 }
 
@@ -198,7 +199,8 @@ static int check(const struct config *config, bool connect)
 	log_open("supervisor", LOG_LEVEL_ERROR); /* the findings say it better */
 	status = connect ? check_services(config, stdout) : EXIT_SUCCESS;
 	if (status == EXIT_SUCCESS)
-		printf("%s: no mistakes found, %zu pipelines\n", config->file, config->pipeline_count);
+		printf("%s: no mistakes found, %zu pipeline%s\n", config->file, config->pipeline_count,
+		       config->pipeline_count == 1 ? "" : "s");
 	return status;
 }
 

@@ -35,6 +35,7 @@ sed "s#file = .*so\"#file = \"$folder/wrong.conf\"#" "$folder/idem.conf" >"$fold
 
 expect "idemd without arguments says what is missing" 64 "-c FILE is missing" ./idemd
 expect "an unknown option is refused" 64 "nonsense" ./idemd --nonsense
+expect "an unknown option names the help" 64 "see idemd --help" ./idemd --nonsense
 expect "an argument too many is refused" 64 "too many" ./idemd -c "$folder/idem.conf" extra
 expect "--connect goes with --check" 64 "--check" ./idemd -c "$folder/idem.conf" --connect
 expect "--child is nothing for people" 64 "supervisor" ./idemd --child pipeline
@@ -42,7 +43,7 @@ expect "help goes to stdout" 0 "^exit status" ./idemd --help
 expect "the version" 0 "^idemd [0-9]" ./idemd --version
 expect "output that can't be written is an error" 70 "could not be written" sh -c './idemd --print-sample >/dev/full'
 expect "the sample is printed" 0 "pipelines" ./idemd --print-sample
-expect "a right configuration passes and touches no server" 0 "no mistakes" ./idemd -c "$folder/idem.conf" --check
+expect "a right configuration passes and touches no server" 0 "no mistakes found, 1 pipeline$" ./idemd -c "$folder/idem.conf" --check
 expect "a mistake is told with file, line and the nearest name" 78 "wrong.conf:5: error: .*topics" ./idemd -c "$folder/wrong.conf" --check
 expect "a wrong configuration does not start" 78 "wrong.conf:5" ./idemd -c "$folder/wrong.conf"
 expect "a file that is no plugin is told with its line" 78 "no-plugin.conf:5: error: pipeline billing" ./idemd -c "$folder/no-plugin.conf" --check
@@ -53,6 +54,7 @@ expect "a child started by hand says so" 70 "supervisor alone" ./idemd --child p
 
 expect "idemctl without a command" 64 "command is missing" ./idemctl
 expect "an unknown command" 64 "no such command: fly" ./idemctl fly
+expect "an unknown option of idemctl names the help" 64 "see idemctl --help" ./idemctl --nonsense
 expect "a noun without its verb" 64 "schema" ./idemctl -c "$folder/idem.conf" schema
 expect "a command that needs the configuration" 64 "-c FILE" ./idemctl schema status
 expect "an argument is missing" 64 "FILE" ./idemctl plugin inspect
