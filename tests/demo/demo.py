@@ -236,7 +236,7 @@ unfinished, so PostgreSQL undid it, Kafka delivered again, and the claimed ids t
 
 What to try next:
   plugins/billing/             the handler: thirty lines that matter
-  doc/plugin-guide.md          your own plugin, and its test without Kafka
+  doc/plugin-guide.md          your own plugin, from the first line to a broker
   doc/operator-guide.md        a real broker, roles, signals, health
   ./dev test                   every rule against a real Kafka broker and a real PostgreSQL
 """)
