@@ -265,8 +265,10 @@ static bool measure_topic(rd_kafka_t *client, const char *topic, int64_t deadlin
 	struct settings settings;
 	if (!kafka_topic_partitions(client, topic, remaining_ms(deadline_ms), &partitions, error))
 		return false;
-	if (partitions == 0)
+	if (partitions == 0) {
+		size->missing = size->missing ? size->missing : topic;
 		return true;
+	}
 	ask_settings(client, topic, remaining_ms(deadline_ms), &settings);
 	if (partitions > size->partitions)
 		size->partitions = partitions;
@@ -280,7 +282,7 @@ bool kafka_topics_measure(const struct kafka_property *properties, size_t proper
                           struct error *error)
 {
 	int64_t deadline_ms = clock_monotonic_ms() + timeout_ms;
-	struct kafka_topics_size size = {0, DEFAULT_MAX_MESSAGE_BYTES};
+	struct kafka_topics_size size = {.max_message_bytes = DEFAULT_MAX_MESSAGE_BYTES};
 	rd_kafka_t *client = client_create(properties, property_count, false, error);
 	bool ok = client != NULL;
 	for (size_t i = 0; ok && i < topics->count; i++)

@@ -23,6 +23,7 @@ bool kafka_topics_ensure(const struct kafka_property *properties, size_t propert
 struct kafka_topics_size {
 	int partitions;
 	int64_t max_message_bytes;
+	const char *missing; /* the first of the topics that does not exist, borrowed; NULL: all are there */
 };
 bool kafka_topics_measure(const struct kafka_property *properties, size_t property_count,
                           const struct config_strings *topics, int timeout_ms, struct kafka_topics_size *out_size,

@@ -11,8 +11,9 @@
 static const struct kafka_property defaults[] = {
         {"client.id", "idem"},
         {"session.timeout.ms", "30000"},
-        {"max.poll.interval.ms", "60000"}, /* librdkafka's rebalance time-out too */
-        {"fetch.wait.max.ms", "100"},      /* a resumed partition waits for the long poll of the others */
+        {"max.poll.interval.ms", "60000"},               /* librdkafka's rebalance time-out too */
+        {"fetch.wait.max.ms", "100"},                    /* a resumed partition waits for the long poll of the others */
+        {"topic.metadata.refresh.interval.ms", "10000"}, /* a topic or partitions made since are found */
         {"isolation.level", "read_committed"},
         {NULL, NULL},
 };
@@ -307,8 +308,11 @@ bool kafka_consumer_group_size(struct kafka_consumer *consumer, int timeout_ms, 
 void kafka_consumer_close(struct kafka_consumer *consumer)
 {
 	rd_kafka_resp_err_t code = rd_kafka_consumer_close(consumer->client);
-	if (code)
-		consumer->options.on_error(consumer->options.self, code, "the group was not left properly", false);
+	struct error error;
+	if (code) {
+		kafka_error_set(&error, code, "the group was not left, its partitions wait for the session to end");
+		consumer->options.on_error(consumer->options.self, code, error.text, false);
+	}
 }
 
 void kafka_consumer_destroy(struct kafka_consumer *consumer)

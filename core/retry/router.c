@@ -1,6 +1,7 @@
 #include "core/retry/router.h"
 #include "core/base/assert.h"
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/kafka/admin.h"
 #include "core/retry/outgoing.h"
 #include <pthread.h>
@@ -131,6 +132,8 @@ static bool ensure_topics(struct router *router, const struct router_options *op
 	if (!kafka_topics_measure(options->properties, options->property_count, &options->pipeline->topics,
 	                          START_TIMEOUT_MS, &size, error))
 		return false;
+	if (size.missing)
+		log_write(LOG_topic_missing, "topic %s does not exist; it is consumed once it does", size.missing);
 	size_t count = router->tier_count + 2;
 	struct kafka_topic_spec *specs = calloc(count, sizeof(*specs));
 	ASSERT(specs);

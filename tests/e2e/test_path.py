@@ -1,6 +1,6 @@
 """The path of one event as doc/ARCHITECTURE.md draws it: source, envelope, lane, worker, claim, handler, offset, route."""
 from idem import wait
-from idem.events import event
+from idem.events import event, many
 
 
 def test_an_event_becomes_one_effect_one_claim_and_one_committed_offset(bench):
@@ -139,3 +139,15 @@ def test_the_lag_and_the_names_of_the_standard_can_be_found(bench):
     for name in ("duplicate_detected_count", "consumer_lag", "dlq_enqueue_count"):
         assert name in text
     wait.until(lambda: host.metrics().get("consumer_lag") == 0, "lag 0", 20)
+
+
+def test_a_topic_made_after_the_start_is_named_and_found(bench):
+    """An operator who forgot it reads its name; nothing has to be started again when it is there."""
+    name = f"{bench.name}.later"
+    case = bench.case(topics=[name])
+    host = bench.start(case)
+    assert any(name in line for line in host.logged("topic_missing"))
+    bench.broker.create(name, 2)
+    case.produce(many(20))
+    wait.until(lambda: len(bench.database.effects(case.consumer)) == 20, lambda: host.log_tail(), 40)
+    case.check()
