@@ -4,7 +4,6 @@
 #include "core/plugin/plugin.h"
 #include "core/supervisor/supervisor.h"
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -29,23 +28,6 @@ static bool print_config(const struct config *config, const char *name, char **o
 	good = config_print(config, name, true, out, error);
 	ASSERT(fclose(out) == 0);
 	return good;
-}
-
-static bool make_directory(const char *path, struct error *error)
-{
-	if (mkdir(path, 0700) == 0 || errno == EEXIST)
-		return true;
-	return error_set(error, ERROR_CONFIG, "state_dir: can't make %s: %s; make it and let this user write there",
-	                 path, strerror(errno));
-}
-
-static bool make_plugin_directory(const struct config *config, char *out_path, size_t size, struct error *error)
-{
-	if (!make_directory(config->state_dir, error))
-		return false;
-	if ((size_t)snprintf(out_path, size, "%s/plugins", config->state_dir) >= size)
-		return error_set(error, ERROR_CONFIG, "state_dir: the path is too long");
-	return make_directory(out_path, error);
 }
 
 /* The copy is what runs: the file may have changed since it was checked. */
@@ -89,8 +71,8 @@ static bool plan_make(const struct config *config, const struct config_pipeline 
 	char directory[PATH_MAX], staged[PATH_MAX];
 	struct error refusal;
 
-	if (!make_plugin_directory(config, directory, sizeof(directory), error))
-		return false;
+	if ((size_t)snprintf(directory, sizeof(directory), "%s/plugins", config->state_dir) >= sizeof(directory))
+		return error_set(error, ERROR_CONFIG, "state_dir: the path is too long");
 	if (!stage(&pipeline->plugin, directory, staged, sizeof(staged), &refusal)) {
 		plan->refusal = copy_string(refusal.text);
 		snprintf(staged, sizeof(staged), "%s", pipeline->plugin.file);

@@ -3,7 +3,7 @@
 #include "core/base/assert.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/supervisor/children.h"
+#include "core/supervisor/state_dir.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,6 +22,7 @@ enum { EXIT_STOPPED = 0, EXIT_SERVICE_MISSING = 69, EXIT_INTERNAL = 70, EXIT_CON
 struct supervisor {
 	struct supervisor_options options;
 	struct children children;
+	struct state_dir state_dir;
 	struct admin *admin;         /* NULL: none is configured */
 	struct admin_pipeline *view; /* filled anew for each request */
 	size_t view_capacity;
@@ -117,6 +118,16 @@ static void warn_of_restart(const struct supervisor *supervisor, const struct co
 		          now);
 }
 
+/* Another folder knows nothing of the deaths that stand in this one, and may be another host's. */
+static bool state_dir_moved(const struct supervisor *supervisor, const struct config *config, struct error *error)
+{
+	const char *was = supervisor->state_dir.path;
+
+	return strcmp(was, config->state_dir) != 0 &&
+	       !error_set(error, ERROR_CONFIG, "state_dir was %s and is %s now: that needs a restart of idemd", was,
+	                  config->state_dir);
+}
+
 static bool plans_are_refused(const struct child_plans *plans, struct error *error)
 {
 	const char *refusal = child_plans_refusal(plans);
@@ -130,11 +141,13 @@ static bool take_over(struct supervisor *supervisor, const struct config *config
 	struct child_plans plans = {0};
 	struct error error;
 	bool taken =
-	        child_plans_make(config, &plans, &error) && !plans_are_refused(&plans, &error) &&
+	        !state_dir_moved(supervisor, config, &error) && child_plans_make(config, &plans, &error) &&
+	        !plans_are_refused(&plans, &error) &&
 	        (!supervisor->admin || admin_set_token_file(supervisor->admin, config->admin.token_file, &error)) &&
 	        children_reload(&supervisor->children, &plans, &supervisor->options.limits, &error);
 
 	child_plans_done(&plans);
+	state_dir_sweep(&supervisor->state_dir, &supervisor->children);
 	if (!taken)
 		log_write(LOG_reload_refused, "%s: %s", supervisor->options.config_path, error.text);
 	return taken;
@@ -181,6 +194,7 @@ static void on_child_end(struct supervisor *supervisor, struct child *child, int
 
 	if (end == CHILD_END_CLEAN) {
 		log_write(LOG_stopped, "pipeline %s: %s", child->plan.name, child->reason);
+		state_dir_sweep(&supervisor->state_dir, &supervisor->children); /* its plugin may have been replaced */
 		return;
 	}
 	log_write(LOG_child_died, "pipeline %s: %s", child->plan.name, child->reason);
@@ -300,7 +314,8 @@ static int start(struct supervisor *supervisor, const struct config *config)
 	struct error error;
 	bool made;
 
-	if (!child_plans_make(config, &plans, &error)) {
+	if (!state_dir_open(&supervisor->state_dir, config->state_dir, &error) ||
+	    !child_plans_make(config, &plans, &error)) {
 		log_write(LOG_stopped, "%s", error.text);
 		return EXIT_CONFIGURATION;
 	}
@@ -310,6 +325,7 @@ static int start(struct supervisor *supervisor, const struct config *config)
 		log_write(LOG_stopped, "%s", error.text);
 		return EXIT_INTERNAL;
 	}
+	state_dir_sweep(&supervisor->state_dir, &supervisor->children);
 	if (!open_admin(supervisor, &config->admin, &error)) {
 		log_write(LOG_stopped, "%s", error.text);
 		return error.code == ERROR_CONFIG ? EXIT_CONFIGURATION : EXIT_SERVICE_MISSING;
@@ -319,7 +335,7 @@ static int start(struct supervisor *supervisor, const struct config *config)
 
 int supervisor_run(const struct supervisor_options *options, const struct config *config)
 {
-	struct supervisor supervisor = {.options = *options, .signal_fd = open_signals()};
+	struct supervisor supervisor = {.options = *options, .state_dir.lock_fd = -1, .signal_fd = open_signals()};
 
 	supervisor.options.limits = limits_or_default(options->limits);
 	supervisor.exit_status = start(&supervisor, config);
@@ -330,6 +346,7 @@ int supervisor_run(const struct supervisor_options *options, const struct config
 		log_write(LOG_stopped, "exit status %d", supervisor.exit_status);
 	}
 	children_done(&supervisor.children);
+	state_dir_close(&supervisor.state_dir);
 	admin_destroy(supervisor.admin);
 	free(supervisor.view);
 	free(supervisor.listen);

@@ -1,302 +1,17 @@
 /* The parent with real processes: tests/tools/fakechild instead of pipelines, the real core/main/child.c around them.
  */
 #include "core/base/clock.h"
-#include "core/supervisor/supervisor.h"
+#include "tests/component/supervisor_bench.h"
 #include "tests/unit/run_suite.h"
-#include <arpa/inet.h>
 #include <check.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define FAKE_CHILD "tests/tools/fakechild"
-#define REF_PLUGIN "tests/plugins/ref/ref.so"
-#define STEP_TIMEOUT_SECONDS 10
-
-static char directory[64], config_path[128], plugin_path[128];
-static int steps; /* what children tell */
-static uint16_t port;
-static pid_t host; /* the process that runs supervisor_run; 0: none */
-static struct supervisor_limits limits;
-
-/* ---- the stage ---- */
-
-static void path_in(char *out, size_t size, const char *name)
-{
-	snprintf(out, size, "%s/%s", directory, name);
-}
-
-static void write_file(const char *name, const char *text)
-{
-	char path[192];
-	FILE *out;
-
-	path_in(path, sizeof(path), name);
-	out = fopen(path, "w");
-	ck_assert_ptr_nonnull(out);
-	ck_assert_int_ge(fputs(text, out), 0);
-	ck_assert_int_eq(fclose(out), 0);
-}
-
-static void order(const char *pipeline, const char *what)
-{
-	char name[80];
-
-	snprintf(name, sizeof(name), "%s.do", pipeline);
-	write_file(name, what);
-}
-
-/* tail: bytes behind the library that change its digest and nothing else. */
-static void install_plugin(const char *tail)
-{
-	FILE *in = fopen(REF_PLUGIN, "r"), *out = fopen(plugin_path, "w");
-	char buffer[65536];
-	size_t len;
-
-	ck_assert_ptr_nonnull(in);
-	ck_assert_ptr_nonnull(out);
-	while ((len = fread(buffer, 1, sizeof(buffer), in)) > 0)
-		ck_assert_uint_eq(fwrite(buffer, 1, len, out), len);
-	fputs(tail, out);
-	fclose(in);
-	ck_assert_int_eq(fclose(out), 0);
-}
-
-static uint16_t free_port(void)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, size), 0);
-	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-	close(fd);
-	return ntohs(address.sin_port);
-}
-
-/* pipelines: "name setting; …" each, NULL-terminated. */
-static void write_config(const char *const *pipelines)
-{
-	char text[8192], admin[64] = "";
-	size_t used;
-
-	if (port)
-		snprintf(admin, sizeof(admin), "admin = { listen = \"127.0.0.1:%u\"; };\n", port);
-
-	snprintf(text, sizeof(text),
-	         "state_dir = \"%s\";\n"
-	         "database = { conninfo = \"host=127.0.0.1 dbname=x user=x\"; password_file = \"%s/pg.secret\"; };\n"
-	         "kafka = { bootstrap_servers = \"127.0.0.1:1\"; };\n"
-	         "%s"
-	         "pipelines = (",
-	         directory, directory, admin);
-	for (size_t i = 0; pipelines[i]; i++) {
-		const char *rest = strchr(pipelines[i], ' ');
-		int len = rest ? (int)(rest - pipelines[i]) : (int)strlen(pipelines[i]);
-
-		used = strlen(text);
-		snprintf(text + used, sizeof(text) - used,
-		         "%s{ name = \"%.*s\"; topics = [\"orders\"]; plugin = { file = \"%s\"; };%s }\n", i ? "," : "",
-		         len, pipelines[i], plugin_path, rest ? rest : "");
-	}
-	used = strlen(text);
-	snprintf(text + used, sizeof(text) - used, ");\n");
-	write_file("idem.conf", text);
-}
-
-#define CONFIG(...) write_config((const char *const[]){__VA_ARGS__, NULL})
-
-static void bind_steps(void)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct timeval timeout = {.tv_sec = STEP_TIMEOUT_SECONDS};
-
-	path_in(address.sun_path, sizeof(address.sun_path), "steps");
-	steps = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	ck_assert_int_eq(bind(steps, (struct sockaddr *)&address, sizeof(address)), 0);
-	ck_assert_int_eq(setsockopt(steps, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)), 0);
-}
-
-static void set_up(void)
-{
-	snprintf(directory, sizeof(directory), "/tmp/idem-supervisor.XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(directory));
-	path_in(config_path, sizeof(config_path), "idem.conf");
-	path_in(plugin_path, sizeof(plugin_path), "ref.so");
-	bind_steps();
-	port = free_port();
-	write_file("pg.secret", "s3cret-of-pg\n");
-	install_plugin("");
-	limits = (struct supervisor_limits){.backoff_first_ms = 20, .backoff_max_ms = 80, .stop_ms = 10000};
-	host = 0;
-}
-
-static int host_main(char *const *environment)
-{
-	struct supervisor_options options = {
-	        .self_path = FAKE_CHILD, .config_path = config_path, .environment = environment, .limits = limits};
-	struct config config;
-	struct config_report report;
-	int status;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!config_load(config_path, &config, &report)) {
-		config_report_print(&report, config_path, stderr);
-		return 1;
-	}
-	log_open("supervisor", LOG_LEVEL_INFO);
-	status = supervisor_run(&options, &config);
-	config_done(&config);
-	config_report_done(&report);
-	return status;
-}
-
-static void start_host(void)
-{
-	static char path[] = "PATH=/usr/bin:/bin";
-	char *environment[] = {path, NULL};
-
-	host = fork();
-	ck_assert_int_ge(host, 0);
-	if (host == 0)
-		_exit(host_main(environment));
-}
-
-/* The exit status, or 1000 + signal. */
-static int wait_host(void)
-{
-	int status;
-
-	ck_assert_int_eq(waitpid(host, &status, 0), host);
-	host = 0;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
-
-static int stop_host(void)
-{
-	ck_assert_int_eq(kill(host, SIGTERM), 0);
-	return wait_host();
-}
-
-static void tear_down(void)
-{
-	char command[128];
-	pid_t remover;
-	int status;
-
-	if (host) {
-		kill(host, SIGKILL);
-		waitpid(host, &status, 0);
-	}
-	close(steps);
-	snprintf(command, sizeof(command), "%s", directory);
-	remover = fork();
-	if (remover == 0) {
-		execlp("rm", "rm", "-rf", command, (char *)NULL);
-		_exit(127);
-	}
-	waitpid(remover, &status, 0);
-}
-
-/* ---- what is seen ---- */
-
-struct step {
-	char line[512], what[16], name[64];
-	pid_t pid;
-};
-
-static struct step next_step(void)
-{
-	struct step step = {0};
-	ssize_t len = recv(steps, step.line, sizeof(step.line) - 1, 0);
-	int pid = 0;
-
-	ck_assert_msg(len > 0, "no child told anything for %d s", STEP_TIMEOUT_SECONDS);
-	ck_assert_int_eq(sscanf(step.line, "%15s %63s %d", step.what, step.name, &pid), 3);
-	step.pid = pid;
-	return step;
-}
-
-static struct step expect_step(const char *what, const char *name)
-{
-	struct step step = next_step();
-
-	ck_assert_msg(strcmp(step.what, what) == 0 && strcmp(step.name, name) == 0, "expected \"%s %s\", got \"%s\"",
-	              what, name, step.line);
-	return step;
-}
-
-/* The process that is told to stop now is the one that was started at first: nothing was replaced meanwhile. */
-static void expect_only_stop_of(const char *pipeline, pid_t pid)
-{
-	ck_assert_int_eq(kill(host, SIGTERM), 0);
-	ck_assert_int_eq(expect_step("stop", pipeline).pid, pid);
-	ck_assert_int_eq(wait_host(), 0);
-}
-
-/* The answer, headers and all; static storage. */
-static const char *get(const char *path)
-{
-	static char answer[1 << 18];
-	struct sockaddr_in address = {
-	        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	char request[128];
-	size_t used = 0;
-	ssize_t len;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	snprintf(request, sizeof(request), "GET %s HTTP/1.0\r\n\r\n", path);
-	ck_assert_int_eq(send(fd, request, strlen(request), 0), (ssize_t)strlen(request));
-	while ((len = recv(fd, answer + used, sizeof(answer) - 1 - used, 0)) > 0)
-		used += (size_t)len;
-	answer[used] = '\0';
-	close(fd);
-	return answer;
-}
-
-static void assert_contains(const char *text, const char *wanted)
-{
-	ck_assert_msg(strstr(text, wanted) != NULL, "no \"%s\" in:\n%s", wanted, text);
-}
-
-/* Asks until the answer has it: what a signal set off is seen a moment later. */
-static void await_answer(const char *path, const char *wanted)
-{
-	int64_t deadline_ms = clock_monotonic_ms() + 1000 * STEP_TIMEOUT_SECONDS;
-	const char *answer;
-
-	do
-		answer = get(path);
-	while (!strstr(answer, wanted) && clock_monotonic_ms() < deadline_ms);
-	assert_contains(answer, wanted);
-}
-
-static void read_proc(pid_t pid, const char *file, char *out, size_t size)
-{
-	char path[64];
-	ssize_t len;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	ck_assert_int_ge(fd, 0);
-	len = read(fd, out, size - 1);
-	ck_assert_int_ge(len, 0);
-	close(fd);
-	for (ssize_t i = 0; i < len; i++)
-		if (!out[i])
-			out[i] = ' ';
-	out[len] = '\0';
-}
 
 /* ---- death and restart ---- */
 
@@ -690,6 +405,118 @@ START_TEST(secrets_reach_the_child_and_show_nowhere)
 }
 END_TEST
 
+/* ---- the folder of what outlives a process ---- */
+
+/* The staged copy, as a child told of it: below the folder. */
+static const char *staged_in(const struct step *step)
+{
+	static char name[160];
+	const char *path = strstr(step->line, "plugin=");
+
+	ck_assert_ptr_nonnull(path);
+	path += strlen("plugin=") + strlen(directory) + 1;
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(path, " "), path);
+	return name;
+}
+
+START_TEST(a_second_host_with_the_same_state_dir_is_refused_and_told_whose_it_is)
+{
+	char owner[64], text[4096];
+	pid_t first, first_host;
+	int log_fd, terminal = dup(STDERR_FILENO);
+
+	CONFIG("billing");
+	start_host();
+	first = expect_step("start", "billing").pid;
+	first_host = host;
+	snprintf(owner, sizeof(owner), "process %ld;", (long)first_host);
+	path_in(text, sizeof(text), "log");
+	log_fd = open(text, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(dup2(log_fd, STDERR_FILENO), 0);
+	start_host();
+	ck_assert_int_eq(wait_host(), 78);
+	ck_assert_int_ge(dup2(terminal, STDERR_FILENO), 0);
+	close(terminal);
+	close(log_fd);
+
+	host = first_host;
+	read_back("log", text, sizeof(text));
+	assert_contains(text, directory);
+	assert_contains(text, owner);
+	expect_only_stop_of("billing", first);
+}
+END_TEST
+
+START_TEST(a_host_that_was_killed_leaves_its_state_dir_to_the_next)
+{
+	CONFIG("billing");
+	start_host();
+	expect_step("start", "billing");
+	kill(host, SIGKILL);
+	ck_assert_int_eq(wait_host(), 1000 + SIGKILL);
+	start_host();
+	expect_step("start", "billing");
+	ck_assert_int_eq(stop_host(), 0);
+}
+END_TEST
+
+START_TEST(a_start_deletes_staged_plugins_that_nobody_runs_and_nothing_else)
+{
+	static const char digest[] = "plugins/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.so";
+	char path[128];
+	struct step step;
+
+	path_in(path, sizeof(path), "plugins");
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	write_file(digest, "an old one");
+	write_file("plugins/.plugin-a1B2c3", "half a copy");
+	write_file("plugins/notes.txt", "somebody's");
+	CONFIG("billing");
+	start_host();
+	step = expect_step("start", "billing");
+	ck_assert(!exists(digest));
+	ck_assert(!exists("plugins/.plugin-a1B2c3"));
+	ck_assert(exists("plugins/notes.txt"));
+	ck_assert(exists(staged_in(&step)));
+	ck_assert_int_eq(stop_host(), 0);
+}
+END_TEST
+
+START_TEST(a_replaced_plugin_is_deleted_when_its_last_child_is_gone)
+{
+	struct step before, after;
+
+	CONFIG("billing");
+	start_host();
+	before = expect_step("start", "billing");
+	install_plugin("one byte more");
+	kill(host, SIGHUP);
+	expect_step("stop", "billing");
+	after = expect_step("start", "billing");
+	ck_assert(!exists(staged_in(&before)));
+	ck_assert(exists(staged_in(&after)));
+	ck_assert_int_eq(stop_host(), 0);
+}
+END_TEST
+
+START_TEST(a_reload_to_another_state_dir_is_refused)
+{
+	char was[sizeof(directory)];
+	pid_t pid;
+
+	CONFIG("billing");
+	start_host();
+	pid = expect_step("start", "billing").pid;
+	snprintf(was, sizeof(was), "%s", directory);
+	snprintf(directory, sizeof(directory), "%.60s/", was); /* the file is found by that name, too */
+	CONFIG("billing");
+	snprintf(directory, sizeof(directory), "%s", was);
+	kill(host, SIGHUP);
+	await_answer("/metrics", "idem_reload_failures_total 1\n");
+	expect_only_stop_of("billing", pid);
+}
+END_TEST
+
 static Suite *supervisor_suite(void)
 {
 	Suite *suite = suite_create("supervisor");
@@ -721,6 +548,11 @@ static Suite *supervisor_suite(void)
 	tcase_add_test(tests, a_reload_tries_again_what_is_down);
 	tcase_add_test(tests, a_child_has_its_descriptors_and_no_other);
 	tcase_add_test(tests, secrets_reach_the_child_and_show_nowhere);
+	tcase_add_test(tests, a_second_host_with_the_same_state_dir_is_refused_and_told_whose_it_is);
+	tcase_add_test(tests, a_host_that_was_killed_leaves_its_state_dir_to_the_next);
+	tcase_add_test(tests, a_start_deletes_staged_plugins_that_nobody_runs_and_nothing_else);
+	tcase_add_test(tests, a_replaced_plugin_is_deleted_when_its_last_child_is_gone);
+	tcase_add_test(tests, a_reload_to_another_state_dir_is_refused);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
