@@ -117,6 +117,7 @@ struct config_pipeline {
 	int64_t drain_max_ms;           /* 20 s */
 	int64_t memory_max;             /* bytes, 0: no limit */
 	int64_t max_deaths;             /* of the process for one event */
+	bool accept_foreign_offsets;    /* the group's offsets may be ahead of the database */
 	struct config_properties kafka; /* properties of this pipeline, over those of `kafka` */
 	int line;
 };

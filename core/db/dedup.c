@@ -93,19 +93,25 @@ static bool dedup_register(struct dedup *dedup, struct pg *side, int64_t day_ms,
 
 static void dedup_prepare_report(struct dedup *dedup)
 {
-	static const Oid types[] = {25, 25, 23, 20, 20, 20}; /* text, text, int4, int8, int8, int8 */
+	enum { TEXT = 25, INT4 = 23, INT8 = 20, BOOLEAN = 16 };
+	static const Oid types[] = {TEXT, TEXT, INT4, INT8, INT8, INT8, INT8, BOOLEAN};
 	char *sql;
+	/* One statement looks and writes: between two, somebody could fail over. */
 	ASSERT(asprintf(&sql,
-	                "INSERT INTO %s.partition_state AS s (consumer_group, topic, partition, next_offset, low_ms, "
-	                "at) "
-	                "VALUES ($1, $2, $3, $4, CASE WHEN $5 IS NOT NULL THEN least($5, $6) END, to_timestamp($6 / "
-	                "1000.0)) "
+	                "WITH stored AS (SELECT next_offset FROM %s.partition_state "
+	                "WHERE consumer_group = $1 AND topic = $2 AND partition = $3 FOR UPDATE), "
+	                "back AS (SELECT coalesce((SELECT next_offset FROM stored), CASE WHEN $8 THEN $7 ELSE 0 END) "
+	                "AS to_offset), "
+	                "written AS (INSERT INTO %s.partition_state AS s (consumer_group, topic, partition, "
+	                "next_offset, "
+	                "low_ms, at) SELECT $1, $2, $3, $4, CASE WHEN $5 IS NOT NULL THEN least($5, $6) END, "
+	                "to_timestamp($6 / 1000.0) FROM back WHERE to_offset >= $7 OR $7 < 0 "
 	                "ON CONFLICT (consumer_group, topic, partition) DO UPDATE SET next_offset = "
-	                "excluded.next_offset, "
-	                "low_ms = coalesce(excluded.low_ms, s.low_ms), at = excluded.at "
-	                "WHERE excluded.next_offset >= s.next_offset",
-	                dedup->schema) > 0);
-	dedup->report = (struct pg_statement){.sql = sql, .param_count = 6, .param_types = types};
+	                "excluded.next_offset, low_ms = coalesce(excluded.low_ms, s.low_ms), at = excluded.at "
+	                "WHERE excluded.next_offset >= s.next_offset) "
+	                "SELECT to_offset FROM back WHERE to_offset < $7",
+	                dedup->schema, dedup->schema) > 0);
+	dedup->report = (struct pg_statement){.sql = sql, .param_count = 8, .param_types = types};
 }
 
 struct dedup *dedup_open(struct pg *side, const struct dedup_options *options, struct error *error)

@@ -48,8 +48,15 @@ struct dedup_progress {
 	const char *topic;
 	int32_t partition;
 	int64_t next_offset, oldest_ms;
+	/* What must be stored at least, or the database went back and lost what came after (ENGINE section 5): what
+	 * this host stored, or, by_group, the group's offset when the partition was assigned, which proves nothing
+	 * where no row is (a group that used something else before).  -1: not known. */
+	int64_t known_offset;
+	bool by_group;
+	/* Answer: -1, or where the database stands that went back; then nothing was written. */
+	int64_t went_back_to;
 };
-bool dedup_report_progress(struct dedup *dedup, struct pg *side, const struct dedup_progress *rows, size_t count,
+bool dedup_report_progress(struct dedup *dedup, struct pg *side, struct dedup_progress *rows, size_t count,
                            struct error *error) MUST_CHECK;
 /* Makes days ahead; drops the oldest day while its last insert is older than the retention and no partition's oldest
  * unfinished event is that old (lock_timeout 100 ms; busy: next time); deletes old rows of processed_event_other and

@@ -13,35 +13,46 @@ static bool dedup_queue_progress(struct dedup *dedup, struct pg *side, const str
                                  struct error *error)
 {
 	struct dedup_number partition = dedup_number(row->partition), next_offset = dedup_number(row->next_offset),
-	                    low = dedup_number(row->oldest_ms), now = dedup_number(dedup_now_ms(dedup));
-	const char *const values[] = {
-	        dedup->group, row->topic, partition.text, next_offset.text, row->oldest_ms < 0 ? NULL : low.text,
-	        now.text};
-	return pg_queue(side, &dedup->report, &(struct pg_params){.values = values, .count = 6}, error);
+	                    low = dedup_number(row->oldest_ms), now = dedup_number(dedup_now_ms(dedup)),
+	                    known = dedup_number(row->known_offset);
+	const char *const values[] = {dedup->group,
+	                              row->topic,
+	                              partition.text,
+	                              next_offset.text,
+	                              row->oldest_ms < 0 ? NULL : low.text,
+	                              now.text,
+	                              known.text,
+	                              row->by_group ? "t" : "f"};
+	return pg_queue(side, &dedup->report, &(struct pg_params){.values = values, .count = 8}, error);
 }
 
 /* Up to and with the sync point; the first failure is told. */
-static bool dedup_read_reports(struct pg *side, struct error *error)
+static bool dedup_read_reports(struct pg *side, struct dedup_progress *rows, struct error *error)
 {
 	bool is_fine = true;
 	PGresult *result;
 	do {
 		if (!pg_next(side, &result, error))
 			return false;
-		if (result && PQresultStatus(result) != PGRES_COMMAND_OK && is_fine)
+		if (result && PQresultStatus(result) != PGRES_TUPLES_OK && is_fine)
 			is_fine = pg_result_error(result, "reporting progress", error);
+		if (result && PQntuples(result) == 1)
+			rows->went_back_to = dedup_int64(result, 0, 0);
+		rows++;
 		PQclear(result);
 	} while (result);
 	return is_fine;
 }
 
-bool dedup_report_progress(struct dedup *dedup, struct pg *side, const struct dedup_progress *rows, size_t count,
+bool dedup_report_progress(struct dedup *dedup, struct pg *side, struct dedup_progress *rows, size_t count,
                            struct error *error)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		rows[i].went_back_to = -1;
 		if (!dedup_queue_progress(dedup, side, &rows[i], error))
 			return false;
-	return count == 0 || (pg_sync(side, error) && dedup_read_reports(side, error));
+	}
+	return count == 0 || (pg_sync(side, error) && dedup_read_reports(side, rows, error));
 }
 
 /* One transaction each, so that nobody waits for more than one DROP; somebody works on the day: the next call tries

@@ -133,9 +133,9 @@ static bool pipeline_progress_wait(void *self, const struct dedup_progress *rows
 	return side_progress_wait(((struct pipeline *)self)->side, rows, count, timeout_ms);
 }
 
-static void pipeline_progress_written(void *self, bool written)
+static void pipeline_progress_written(void *self, bool written, const struct dedup_progress *rows, size_t count)
 {
-	source_progress_written(((struct pipeline *)self)->source, written);
+	source_progress_written(((struct pipeline *)self)->source, written, rows, count);
 }
 
 /* ---- retry and dead letter records ---- */

@@ -30,7 +30,7 @@ struct side {
 	enum answer answer;
 	struct pg *pg;
 	int64_t next_tend_ms;
-	void (*on_written)(void *self, bool written);
+	side_written *on_written;
 	void *self;
 };
 
@@ -107,8 +107,9 @@ static void side_tend(struct side *side)
 	metrics_set(side->engine->metrics, METRIC_dedup_days, (int64_t)dedup_day_count(side->engine->dedup));
 }
 
-/* Called with the lock, which is let go while the database works. */
-static bool side_write(struct side *side, struct side_request *request)
+/* Called with the lock, which is let go while the database works.  The rows, with its answers, are in *out_taken, to be
+ * freed. */
+static bool side_write(struct side *side, struct side_request *request, struct side_request *out_taken)
 {
 	struct side_request taken = *request;
 	struct error error;
@@ -118,14 +119,24 @@ static bool side_write(struct side *side, struct side_request *request)
 	                  dedup_report_progress(side->engine->dedup, side->pg, taken.rows, taken.count, &error);
 	if (!is_written)
 		log_write_limited(LOG_dedup_failed, "writing the progress: %s", error.text);
-	side_free_rows(taken.rows, taken.count);
+	*out_taken = taken;
 	PTHREAD_OK(pthread_mutex_lock(&side->lock));
 	return is_written;
 }
 
+static bool side_went_back(const struct side_request *taken)
+{
+	for (size_t i = 0; i < taken->count; i++)
+		if (taken->rows[i].went_back_to >= 0)
+			return true;
+	return false;
+}
+
 static void side_answer_wait(struct side *side)
 {
-	bool is_written = side_write(side, &side->waited);
+	struct side_request taken;
+	bool is_written = side_write(side, &side->waited, &taken) && !side_went_back(&taken);
+	side_free_rows(taken.rows, taken.count);
 	if (side->waited.rows)
 		return; /* the wait timed out and there is a new one: this is not its answer */
 	side->answer = is_written ? ANSWER_WRITTEN : ANSWER_FAILED;
@@ -134,9 +145,11 @@ static void side_answer_wait(struct side *side)
 
 static void side_answer_progress(struct side *side)
 {
-	bool is_written = side_write(side, &side->progress);
+	struct side_request taken;
+	bool is_written = side_write(side, &side->progress, &taken);
 	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
-	side->on_written(side->self, is_written);
+	side->on_written(side->self, is_written, taken.rows, taken.count);
+	side_free_rows(taken.rows, taken.count);
 	PTHREAD_OK(pthread_mutex_lock(&side->lock));
 }
 
@@ -163,7 +176,7 @@ static void *side_main(void *argument)
 	return NULL;
 }
 
-struct side *side_start(struct engine *engine, struct pg *pg, void (*on_written)(void *self, bool written), void *self)
+struct side *side_start(struct engine *engine, struct pg *pg, side_written *on_written, void *self)
 {
 	struct side *side = calloc(1, sizeof(*side));
 	ASSERT(side);

@@ -5,11 +5,12 @@
 #include "core/pipeline/engine.h"
 
 struct side;
-/* Takes pg.  on_written answers side_progress, on the side thread. */
-struct side *side_start(struct engine *engine, struct pg *pg, void (*on_written)(void *self, bool written), void *self);
+/* Takes pg.  on_written answers side_progress, on the side thread, with its rows. */
+typedef void side_written(void *self, bool written, const struct dedup_progress *rows, size_t count);
+struct side *side_start(struct engine *engine, struct pg *pg, side_written *on_written, void *self);
 /* Copies the rows and returns at once; one request at a time. [poll] */
 void side_progress(struct side *side, const struct dedup_progress *rows, size_t count);
-/* The same and waits for the answer. [poll] */
+/* The same and waits for the answer; false also when the database went back. [poll] */
 bool side_progress_wait(struct side *side, const struct dedup_progress *rows, size_t count, int timeout_ms);
 void side_stop(struct side *side); /* NULL allowed */
 #endif

@@ -23,8 +23,8 @@ struct source_options {
 	 * connection).  Must return at once; the rows are valid during the call.  Answered by exactly one
 	 * source_progress_written; no further rows come before that.  NULL: offsets are committed without it. */
 	void (*on_progress)(void *self, const struct dedup_progress *rows, size_t count);
-	/* The same in a revoke and when leaving: waits for the answer, at most timeout_ms.  The offsets are committed
-	 * afterwards whatever it says.  NULL: not called. */
+	/* The same in a revoke and when leaving: waits for the answer, at most timeout_ms.  False: not written, or the
+	 * database went back; then nothing is committed, and the next owner finds out.  NULL: not called. */
 	bool (*on_progress_wait)(void *self, const struct dedup_progress *rows, size_t count, int timeout_ms);
 	/* The group answered with an assignment, which may be empty: it consumes or is honestly idle.  NULL: not
 	 * called. */
@@ -38,8 +38,9 @@ bool source_run(struct source *source, struct error *error) MUST_CHECK;
 void source_stop(struct source *source); /* [any thread] */
 /* The database is away: fetch nothing more (partitions paused), keep the membership. [any thread] */
 void source_set_paused(struct source *source, bool paused);
-/* The answer to on_progress: written, so its offsets may be committed; or not: it is tried again. [any thread] */
-void source_progress_written(struct source *source, bool written);
+/* The answer to on_progress, with its rows: written, so its offsets may be committed; or not: it is tried again.  What
+ * went back is read again from where the database stands. [any thread] */
+void source_progress_written(struct source *source, bool written, const struct dedup_progress *rows, size_t count);
 /* After source_run; may hang with librdkafka: under the shutdown watchdog. */
 void source_destroy(struct source *source);
 #endif

@@ -18,6 +18,8 @@ static struct dedup_progress progress_of(struct source *source, struct source_pa
 	        .topic = partition_topic(partition->tracker),
 	        .partition = partition_number(partition->tracker),
 	        .next_offset = next_offset,
+	        .known_offset = partition->known_offset,
+	        .by_group = partition->known_by_group,
 	        .oldest_ms = load.unfinished == 0 && partition->at_end_ms > load.timestamp_ms ? partition->at_end_ms
 	                                                                                      : load.timestamp_ms,
 	};
@@ -48,7 +50,7 @@ static void drop_commits(struct source *source)
 static void add_commit(struct source *source, struct partition *tracker, int64_t next_offset)
 {
 	partition_ref(tracker);
-	source->commits[source->commit_count++] = (struct source_commit){tracker, next_offset};
+	source->commits[source->commit_count++] = (struct source_commit){tracker, next_offset, -1};
 }
 
 static size_t collect(struct source *source, struct dedup_progress *rows)
@@ -134,10 +136,33 @@ void source_rejoined(struct source *source)
 		source->rejoining_ms = 0;
 }
 
+static struct source_partition *partition_of(struct source *source, const struct partition *tracker)
+{
+	struct source_partition *partition = source_find(source, partition_topic(tracker), partition_number(tracker));
+	return partition && partition->tracker == tracker ? partition : NULL; /* else it was given up since */
+}
+
+/* What the database answered about each row. */
+static void take_answers(struct source *source)
+{
+	for (size_t i = 0; i < source->commit_count; i++) {
+		const struct source_commit *commit = &source->commits[i];
+		struct source_partition *partition = partition_of(source, commit->tracker);
+		if (partition && commit->went_back_to >= 0) {
+			source_go_back(source, partition, commit->went_back_to);
+		} else if (partition) {
+			partition->known_offset = commit->next_offset;
+			partition->known_by_group = false;
+		}
+	}
+}
+
 void source_commit_step(struct source *source)
 {
 	int answer = atomic_exchange_explicit(&source->progress_answer, ANSWER_NONE, memory_order_acquire);
 	if (source->commit_state == COMMIT_REPORTED && answer != ANSWER_NONE) {
+		if (answer == ANSWER_WRITTEN)
+			take_answers(source);
 		if (answer == ANSWER_WRITTEN && !is_rejoining(source)) {
 			send_commits(source);
 		} else {
@@ -153,8 +178,11 @@ void source_commit_step(struct source *source)
 	arena_reset(&source->scratch);
 }
 
-void source_progress_written(struct source *source, bool written)
+void source_progress_written(struct source *source, bool written, const struct dedup_progress *rows, size_t count)
 {
+	/* Nobody else looks at the commits while they are reported. */
+	for (size_t i = 0; written && i < count && i < source->commit_count; i++)
+		source->commits[i].went_back_to = rows[i].went_back_to;
 	atomic_store_explicit(&source->progress_answer, written ? ANSWER_WRITTEN : ANSWER_FAILED, memory_order_release);
 	kafka_consumer_wake(source->consumer);
 }
@@ -188,10 +216,14 @@ void source_commit_now(struct source *source, struct source_partition *const *pa
 		positions[row_count] = (struct kafka_position){row.topic, row.partition, row.next_offset};
 		rows[row_count++] = row;
 	}
-	if (row_count > 0 && source->options.on_progress_wait)
-		(void)source->options.on_progress_wait(source->options.self, rows, row_count, SOURCE_PROGRESS_WAIT_MS);
 	if (row_count == 0)
 		return;
+	if (source->options.on_progress_wait &&
+	    !source->options.on_progress_wait(source->options.self, rows, row_count, SOURCE_PROGRESS_WAIT_MS)) {
+		source->left_behind |= source->leaving;
+		log_write(LOG_dedup_failed, "the last progress could not be written, its records will come again");
+		return;
+	}
 	if (kafka_consumer_commit_wait(source->consumer, positions, row_count, SOURCE_COMMIT_WAIT_MS, &error)) {
 		metrics_add(source->options.metrics, METRIC_offset_commits, 1);
 		return;

@@ -35,6 +35,8 @@ struct source_partition {
 	int64_t due_ms;      /* wall time */
 	struct dedup_progress reported; /* handed over last; topic NULL: nothing yet */
 	int64_t reported_at_ms;         /* monotonic */
+	int64_t known_offset;           /* what the database must have stored at least, -1 not known */
+	bool known_by_group;            /* … says the group's offset alone */
 	int64_t at_end_ms;       /* wall time when it was seen read to its end with nothing unfinished; -1: it is not */
 	uint64_t counted;        /* of the tracker's finished records, those in the metric */
 	struct metrics_lag *lag; /* its row on the metrics page; NULL: none left */
@@ -44,6 +46,7 @@ struct source_partition {
 struct source_commit {
 	struct partition *tracker; /* a reference */
 	int64_t next_offset;
+	int64_t went_back_to; /* the database's answer, -1: it did not */
 };
 enum source_commit_state {
 	COMMIT_IDLE,
@@ -122,8 +125,12 @@ void source_commit_done(struct source *source);
 struct source_partition *source_find(struct source *source, const char *topic, int32_t number);
 void source_assigned(void *self, struct kafka_position *positions, size_t count);
 void source_revoked(void *self, const struct kafka_position *positions, size_t count, bool lost);
-/* Its offsets went backwards (a recreated topic): trackers never do, so it gets a new one. */
-void source_replace_tracker(struct source *source, struct source_partition *partition);
+/* Its offsets went backwards (a recreated topic): trackers never do, so it gets a new one, at first_offset (-1
+ * unknown).
+ */
+void source_replace_tracker(struct source *source, struct source_partition *partition, int64_t first_offset);
+/* The database went back: what it lost is read again. */
+void source_go_back(struct source *source, struct source_partition *partition, int64_t offset);
 void source_forget_departed(struct source *source); /* those whose last record was freed */
 void source_partitions_done(struct source *source);
 

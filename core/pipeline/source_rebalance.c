@@ -66,12 +66,15 @@ static void remember(struct source *source, const struct kafka_position *positio
 {
 	size_t place = place_of(source, position->topic, position->partition);
 	struct source_partition *partition = make_room(&source->partitions, &source->count, &source->capacity, place);
+	bool is_trusted = source->options.pipeline->accept_foreign_offsets;
 	*partition = (struct source_partition){
 	        .tracker = partition_create(position->topic, position->partition, position->offset),
 	        .is_retry = strncmp(position->topic, source->retry_prefix, strlen(source->retry_prefix)) == 0,
 	        .wanted = source->leaving || source->paused ? PAUSE_ALL : 0,
 	        .next_offset = position->offset < 0 ? -1 : position->offset,
 	        .at_end_ms = -1,
+	        .known_offset = is_trusted || position->offset < 0 ? -1 : position->offset,
+	        .known_by_group = true,
 	};
 	source_lag_open(source, partition);
 }
@@ -95,14 +98,32 @@ void source_forget_departed(struct source *source)
 	}
 }
 
-void source_replace_tracker(struct source *source, struct source_partition *partition)
+void source_replace_tracker(struct source *source, struct source_partition *partition, int64_t first_offset)
 {
 	depart(source, partition);
-	partition->tracker =
-	        partition_create(partition_topic(partition->tracker), partition_number(partition->tracker), -1);
+	partition->tracker = partition_create(partition_topic(partition->tracker), partition_number(partition->tracker),
+	                                      first_offset);
 	partition->counted = 0;
 	partition->reported = (struct dedup_progress){0};
 	partition->at_end_ms = -1;
+}
+
+/* Records of it that workers hold end on the old tracker, from which nobody commits; their effects stand. */
+void source_go_back(struct source *source, struct source_partition *partition, int64_t offset)
+{
+	log_write(LOG_database_went_back,
+	          "%s/%d: the database stands at offset %lld, the group at %lld or more: what it lost is applied again",
+	          partition_topic(partition->tracker), partition_number(partition->tracker), (long long)offset,
+	          (long long)partition->known_offset);
+	metrics_add(source->options.metrics, METRIC_database_went_back, 1);
+	partition_revoke(partition->tracker);
+	lanes_drop_partition(source->options.lanes, partition->tracker);
+	source_replace_tracker(source, partition, offset);
+	partition->next_offset = offset;
+	partition->discarded = true; /* resumed, at that offset, in the next turn */
+	partition->wanted |= PAUSE_ALL;
+	partition->known_offset = offset;
+	partition->known_by_group = false;
 }
 
 void source_partitions_done(struct source *source)

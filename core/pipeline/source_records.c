@@ -89,7 +89,7 @@ static void make_record(struct source *source, struct source_partition *partitio
                         int64_t now_ms)
 {
 	if (message->offset < partition->next_offset)
-		source_replace_tracker(source, partition);
+		source_replace_tracker(source, partition, -1);
 	partition->next_offset = message->offset + 1;
 	struct record *record = record_create(message, partition->tracker);
 	record_begin(record, now_ms);

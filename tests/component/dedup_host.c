@@ -71,11 +71,23 @@ size_t tend(struct host *host)
 	return dropped;
 }
 
-void report(struct host *host, int partition, int64_t next_offset, int64_t oldest_ms)
+int64_t report_knowing(struct host *host, int partition, int64_t next_offset, int64_t oldest_ms, int64_t known_offset,
+                       bool by_group)
 {
 	struct error error;
-	struct dedup_progress row = {"orders", partition, next_offset, oldest_ms};
+	struct dedup_progress row = {.topic = "orders",
+	                             .partition = partition,
+	                             .next_offset = next_offset,
+	                             .oldest_ms = oldest_ms,
+	                             .known_offset = known_offset,
+	                             .by_group = by_group};
 	ck_assert_msg(dedup_report_progress(host->dedup, host->pg, &row, 1, &error), "%s", error.text);
+	return row.went_back_to;
+}
+
+void report(struct host *host, int partition, int64_t next_offset, int64_t oldest_ms)
+{
+	ck_assert_int_eq(report_knowing(host, partition, next_offset, oldest_ms, -1, true), -1);
 }
 
 /* ---- ids ---- */

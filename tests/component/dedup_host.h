@@ -24,6 +24,9 @@ void host_stop(struct host *host);
 
 size_t tend(struct host *host);
 void report(struct host *host, int partition, int64_t next_offset, int64_t oldest_ms);
+/* What the database answers: -1, or where it stands. */
+int64_t report_knowing(struct host *host, int partition, int64_t next_offset, int64_t oldest_ms, int64_t known_offset,
+                       bool by_group);
 
 struct id {
 	char text[48];

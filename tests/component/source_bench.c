@@ -190,8 +190,13 @@ static void *poll_main(void *self)
 static void on_progress(void *self, const struct dedup_progress *rows, size_t count)
 {
 	struct host *host = self;
-	(void)rows;
 	bool answered = true;
+	struct dedup_progress *answers = calloc(count + 1, sizeof(*answers));
+	ck_assert_ptr_nonnull(answers);
+	for (size_t i = 0; i < count; i++) {
+		answers[i] = rows[i];
+		answers[i].went_back_to = host->went_back ? host->went_back(host, &rows[i]) : -1;
+	}
 	ck_assert_int_eq(pthread_mutex_lock(&host->lock), 0);
 	host->progress_rows += count;
 	if (host->answer && !host->answer(host)) {
@@ -201,7 +206,8 @@ static void on_progress(void *self, const struct dedup_progress *rows, size_t co
 	ck_assert_int_eq(pthread_cond_broadcast(&host->changed), 0);
 	ck_assert_int_eq(pthread_mutex_unlock(&host->lock), 0);
 	if (answered)
-		source_progress_written(host->source, true);
+		source_progress_written(host->source, true, answers, count);
+	free(answers);
 }
 
 static bool on_progress_wait(void *self, const struct dedup_progress *rows, size_t count, int timeout_ms)
@@ -210,8 +216,9 @@ static bool on_progress_wait(void *self, const struct dedup_progress *rows, size
 	(void)rows, (void)timeout_ms;
 	ck_assert_int_eq(pthread_mutex_lock(&host->lock), 0);
 	host->progress_rows += count;
+	bool is_refused = host->is_refused;
 	ck_assert_int_eq(pthread_mutex_unlock(&host->lock), 0);
-	return true;
+	return !is_refused;
 }
 
 static void finished(void *self, void *opaque, enum route route)

@@ -52,8 +52,10 @@ struct host { /* a source, and workers that finish what they get */
 	int64_t retry_seen_ms; /* wall time at which a record of a retry topic was worked on */
 	size_t batch_max;
 
-	bool (*answer)(struct host *host); /* to on_progress; NULL: written */
-	int unanswered;                    /* progress that `answer` left without one */
+	bool (*answer)(struct host *host);                                         /* to on_progress; NULL: written */
+	bool is_refused;                                                           /* on_progress_wait says no */
+	int64_t (*went_back)(struct host *host, const struct dedup_progress *row); /* NULL: never */
+	int unanswered; /* progress that `answer` left without one */
 	size_t progress_rows;
 };
 /* Defaults for the fields of `pipeline`; change them, then start (create and run in one). */

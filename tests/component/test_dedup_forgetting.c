@@ -140,6 +140,35 @@ START_TEST(progress_only_rises)
 }
 END_TEST
 
+static int64_t stored_offset(void)
+{
+	return database_number(owner, "SELECT coalesce(max(next_offset), -1) FROM \"%s\".partition_state",
+	                       database_schema);
+}
+
+START_TEST(a_database_that_stands_behind_what_is_known_went_back)
+{
+	struct host host = host_start(GROUP);
+	/* A group that used something else before: its offset proves nothing. */
+	ck_assert_int_eq(report_knowing(&host, 0, 100, started_ms, 100, true), -1);
+	ck_assert_int_eq(stored_offset(), 100);
+	ck_assert_int_eq(report_knowing(&host, 0, 150, started_ms, 100, false), -1);
+	database_run(owner, "UPDATE \"%s\".partition_state SET next_offset = 120", database_schema);
+	ck_assert_int_eq(report_knowing(&host, 0, 200, started_ms, 150, false), 120);
+	ck_assert_int_eq(report_knowing(&host, 0, 200, started_ms, 150, true), 120);
+	ck_assert_int_eq(stored_offset(), 120); /* it still shows */
+	ck_assert_int_eq(report_knowing(&host, 0, 121, started_ms, 120, false), -1);
+	ck_assert_int_eq(stored_offset(), 121);
+	/* Another host went further, or the group was moved back. */
+	ck_assert_int_eq(report_knowing(&host, 0, 50, started_ms, 50, true), -1);
+	ck_assert_int_eq(stored_offset(), 121);
+	database_run(owner, "DELETE FROM \"%s\".partition_state", database_schema);
+	ck_assert_int_eq(report_knowing(&host, 0, 130, started_ms, 121, false), 0);
+	ck_assert_int_eq(stored_offset(), -1);
+	host_stop(&host);
+}
+END_TEST
+
 struct inserter {
 	struct host host;
 	_Atomic bool stop;
@@ -393,6 +422,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tests, nothing_is_forgotten_while_a_partition_is_unknown);
 	tcase_add_test(tests, a_partition_that_nobody_reads_any_more_stops_holding_days_back);
 	tcase_add_test(tests, progress_only_rises);
+	tcase_add_test(tests, a_database_that_stands_behind_what_is_known_went_back);
 	tcase_add_test(tests, a_drop_beside_a_batch_open_on_that_day_holds_nobody_up);
 	tcase_add_test(tests, a_drop_beside_a_batch_open_on_another_day_holds_nobody_up);
 	tcase_add_test(tests, a_claim_that_commits_while_the_drop_waits_keeps_its_day);

@@ -230,11 +230,57 @@ START_TEST(offsets_are_not_committed_before_the_database_was_told)
 	ck_assert_int_eq(pthread_mutex_lock(&host.lock), 0);
 	host.answer = NULL;
 	ck_assert_int_eq(pthread_mutex_unlock(&host.lock), 0);
-	source_progress_written(host.source, false); /* it is handed over again */
+	source_progress_written(host.source, false, NULL, 0); /* it is handed over again */
 	host_wait_metric(&host, METRIC_offset_commits, 1);
 	ck_assert_int_eq(host.unanswered, 1);
 	host_stop(&host);
 	ck_assert_int_eq(broker_committed(&broker, TOPIC, 0), 10);
+}
+END_TEST
+
+START_TEST(what_the_database_was_not_told_is_not_committed_when_leaving)
+{
+	host.answer = never;
+	host.is_refused = true;
+	broker_produce_many(&broker, 3, 10, 10);
+	host_start(&host, &broker, NULL);
+	host_wait_total(&host, 30);
+	host_stop(&host);
+	ck_assert(!host.result);
+	ck_assert_int_eq(broker_committed(&broker, TOPIC, 0), -1);
+}
+END_TEST
+
+/* The database lost what it had of the first partition behind offset 3, until it was told once. */
+static int64_t lost(struct host *asked, const struct dedup_progress *row)
+{
+	if (row->partition != 0 || strcmp(row->topic, TOPIC) != 0 || row->known_offset <= 3)
+		return -1;
+	asked->went_back = NULL;
+	return 3;
+}
+
+START_TEST(what_a_database_that_went_back_lost_is_read_again)
+{
+	broker_produce_many(&broker, 3, 10, 10);
+	host_start(&host, &broker, NULL);
+	host_wait_total(&host, 30);
+	for (int i = 0; i < 3; i++)
+		broker_wait_committed(&broker, TOPIC, i, 10);
+	ck_assert_int_eq(pthread_mutex_lock(&host.lock), 0);
+	host.went_back = lost;
+	ck_assert_int_eq(pthread_mutex_unlock(&host.lock), 0);
+	broker_produce_many(&broker, 3, 1, 10);
+	host_wait_total(&host, 33 + 8);
+	for (int i = 0; i < 3; i++)
+		broker_wait_committed(&broker, TOPIC, i, 11);
+	host_stop(&host);
+	ck_assert_msg(host.result, "%s", host.error.text);
+	ck_assert_int_eq(metrics_get(&host.metrics, METRIC_database_went_back), 1);
+	ck_assert_uint_eq(host.seen[0].count, 11 + 8);
+	for (size_t i = 11; i < host.seen[0].count; i++)
+		ck_assert_int_eq(host.seen[0].offsets[i], (int64_t)i - 8);
+	ck_assert_uint_eq(host.total, 33 + 8);
 }
 END_TEST
 
@@ -400,6 +446,8 @@ int main(void)
 	tcase_add_test(tests, a_retry_record_comes_when_it_is_due_and_blocks_nothing);
 	tcase_add_test(tests, a_retry_record_without_a_readable_time_is_due);
 	tcase_add_test(tests, offsets_are_not_committed_before_the_database_was_told);
+	tcase_add_test(tests, what_the_database_was_not_told_is_not_committed_when_leaving);
+	tcase_add_test(tests, what_a_database_that_went_back_lost_is_read_again);
 	tcase_add_test(tests, stopping_finishes_what_was_begun_and_leaves_the_rest);
 	tcase_add_test(tests, a_second_member_goes_on_where_the_first_committed);
 	tcase_add_test(tests, a_commit_that_failed_in_a_rebalance_long_ago_does_not_spoil_the_stop);

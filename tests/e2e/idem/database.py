@@ -97,6 +97,28 @@ class Database:
         return self.one("SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND application_name <> 'test'"
                         " AND backend_xid IS NOT NULL", self.name)
 
+    def keep(self):
+        """A copy of what is there now; whoever is connected loses the connection."""
+        copy = f"{self.name}_kept"
+        with self._alone():
+            self.server.run(f"CREATE DATABASE {copy} TEMPLATE {self.name} STRATEGY file_copy")
+        return copy
+
+    def go_back(self, copy):
+        """The copy takes its place, as after a failover to a standby that lagged, or a restore."""
+        with self._alone():
+            self.server.run(f"DROP DATABASE {self.name} WITH (FORCE)")
+            self.server.run(f"ALTER DATABASE {copy} RENAME TO {self.name}")
+
+    @contextlib.contextmanager
+    def _alone(self):
+        self.connection.close()
+        self.server.run(f"ALTER DATABASE {self.name} ALLOW_CONNECTIONS false")
+        self.server.run(f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '{self.name}'")
+        yield
+        self.server.run(f"ALTER DATABASE {self.name} ALLOW_CONNECTIONS true")
+        self.connection = self.server.connect(self.name)
+
     def drop(self):
         self.connection.close()
         self.server.run(f"DROP DATABASE IF EXISTS {self.name} WITH (FORCE)")
