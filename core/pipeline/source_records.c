@@ -1,9 +1,14 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/clock.h"
+#include "core/base/log.h"
 #include "core/event/event.h"
 #include "core/event/json.h"
 #include "core/pipeline/source_parts.h"
+
+/* By how much the clocks of those who write retry records and of the broker may differ. */
+#define CLOCKS_DIFFER_MS 60000
 
 static struct bytes payload_of(const rd_kafka_message_t *message)
 {
@@ -42,8 +47,24 @@ static struct bytes ordering_key(struct source *source, const rd_kafka_message_t
 	return (struct bytes){message->key, message->key ? message->key_len : 0};
 }
 
+/* What that retry topic waits; of one that is not ours any more, and of replays, the longest that we know. */
+static int64_t delay_ms_of(const struct config_pipeline *pipeline, const char *topic)
+{
+	char name[256];
+	int64_t longest_ms = 0;
+	for (size_t i = 0; i < pipeline->retry.delays.count; i++) {
+		int64_t delay_ms = pipeline->retry.delays.ms[i];
+		router_retry_topic(pipeline, i, name, sizeof(name));
+		if (strcmp(name, topic) == 0)
+			return delay_ms;
+		if (delay_ms > longest_ms)
+			longest_ms = delay_ms;
+	}
+	return longest_ms;
+}
+
 /* Wall time; 0: now.  What can't be read is due. */
-static int64_t due_ms_of(const rd_kafka_message_t *message)
+static int64_t due_ms_told_by(const rd_kafka_message_t *message)
 {
 	struct bytes text = header_of(message, HEADER_DUE);
 	int64_t due_ms = 0;
@@ -55,6 +76,25 @@ static int64_t due_ms_of(const rd_kafka_message_t *message)
 		due_ms = due_ms * 10 + (text.ptr[i] - '0');
 	}
 	return due_ms;
+}
+
+/* Anybody may write to a retry topic: a record of the year 9999 must not hold its partition until then. */
+static int64_t due_ms_of(const struct source *source, const rd_kafka_message_t *message)
+{
+	rd_kafka_timestamp_type_t type;
+	const char *topic = rd_kafka_topic_name(message->rkt);
+	int64_t written_ms = rd_kafka_message_timestamp(message, &type), due_ms = due_ms_told_by(message);
+	int64_t latest_ms = written_ms + delay_ms_of(source->options.pipeline, topic) + CLOCKS_DIFFER_MS;
+	if (written_ms > clock_wall_ms() + CLOCKS_DIFFER_MS)
+		latest_ms = clock_wall_ms(); /* the time it was written at is no better */
+	if (due_ms <= latest_ms)
+		return due_ms;
+	log_write_limited(LOG_due_too_late,
+	                  "offset %lld of %s/%d: x-due-ms is %lld, no record of that topic waits so long; it is tried "
+	                  "at %lld",
+	                  (long long)message->offset, topic, (int)message->partition, (long long)due_ms,
+	                  (long long)latest_ms);
+	return latest_ms;
 }
 
 /* It will be fetched again when the partition is resumed. */
@@ -77,7 +117,7 @@ static bool may_push(const struct source *source, struct source_partition *parti
 	}
 	if (!partition->is_retry)
 		return true;
-	int64_t due_ms = due_ms_of(message);
+	int64_t due_ms = due_ms_of(source, message);
 	if (due_ms <= clock_wall_ms())
 		return true;
 	partition->due_ms = due_ms;

@@ -41,15 +41,22 @@ void broker_topic(struct broker *broker, const char *name, int partitions)
 void broker_produce(struct broker *broker, const char *topic, int32_t partition, const char *key, const char *value,
                     int64_t due_ms)
 {
+	broker_produce_at(broker, (struct broker_record){topic, partition, key, value, due_ms, clock_wall_ms()});
+}
+
+void broker_produce_at(struct broker *broker, struct broker_record record)
+{
 	char due[32];
 	rd_kafka_headers_t *headers = rd_kafka_headers_new(1);
-	snprintf(due, sizeof(due), "%lld", (long long)due_ms);
-	if (due_ms)
+	snprintf(due, sizeof(due), "%lld", (long long)record.due_ms);
+	if (record.due_ms)
 		ck_assert_int_eq(rd_kafka_header_add(headers, "x-due-ms", -1, due, -1), 0);
 	rd_kafka_resp_err_t code = rd_kafka_producev(
-	        broker->client, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition),
-	        RD_KAFKA_V_KEY(key, key ? strlen(key) : 0), RD_KAFKA_V_VALUE((void *)(uintptr_t)value, strlen(value)),
-	        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
+	        broker->client, RD_KAFKA_V_TOPIC(record.topic), RD_KAFKA_V_PARTITION(record.partition),
+	        RD_KAFKA_V_KEY(record.key, record.key ? strlen(record.key) : 0),
+	        RD_KAFKA_V_VALUE((void *)(uintptr_t)record.value, strlen(record.value)),
+	        RD_KAFKA_V_TIMESTAMP(record.written_ms), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+	        RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END);
 	ck_assert_int_eq(code, 0);
 }
 

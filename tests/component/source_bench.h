@@ -22,6 +22,13 @@ void broker_topic(struct broker *broker, const char *name, int partitions);
 /* due_ms 0: no header. */
 void broker_produce(struct broker *broker, const char *topic, int32_t partition, const char *key, const char *value,
                     int64_t due_ms);
+struct broker_record {
+	const char *topic;
+	int32_t partition;
+	const char *key, *value;
+	int64_t due_ms, written_ms;
+};
+void broker_produce_at(struct broker *broker, struct broker_record record);
 void broker_produce_many(struct broker *broker, int partitions, int each, size_t value_bytes);
 void broker_flush(struct broker *broker);
 /* -1: the group committed nothing there. */

@@ -210,6 +210,43 @@ START_TEST(a_retry_record_without_a_readable_time_is_due)
 }
 END_TEST
 
+#define YEAR_9999_MS 253402300799000
+
+static const char *const retry_topics[] = {GROUP ".retry.1s", GROUP ".retry.7m", GROUP ".retry.replay"};
+
+START_TEST(a_retry_record_of_the_year_9999_waits_no_longer_than_its_tier)
+{
+	static int64_t delays_ms[] = {500, 1000};
+	int64_t now_ms = clock_wall_ms();
+	host.pipeline.retry.delays = (struct config_durations){delays_ms, 2};
+	broker_topic(&broker, retry_topics[_i], 1);
+	broker_produce_at(&broker, (struct broker_record){.topic = retry_topics[_i],
+	                                                  .value = "v",
+	                                                  .due_ms = YEAR_9999_MS,
+	                                                  .written_ms = now_ms - 58000});
+	broker_flush(&broker);
+	host_start(&host, &broker, NULL);
+	host_wait_total(&host, 1);
+	ck_assert_int_ge(host.retry_seen_ms, now_ms + 3000); /* a second's delay, and a minute for the clocks */
+	ck_assert_int_le(host.retry_seen_ms, now_ms + 6000);
+	host_stop(&host);
+}
+END_TEST
+
+START_TEST(a_retry_record_that_was_written_in_the_year_9999_is_due)
+{
+	broker_topic(&broker, GROUP ".retry.1s", 1);
+	broker_produce_at(&broker, (struct broker_record){.topic = GROUP ".retry.1s",
+	                                                  .value = "v",
+	                                                  .due_ms = YEAR_9999_MS,
+	                                                  .written_ms = YEAR_9999_MS});
+	broker_flush(&broker);
+	host_start(&host, &broker, NULL);
+	host_wait_total(&host, 1);
+	host_stop(&host);
+}
+END_TEST
+
 static bool never(struct host *asked)
 {
 	(void)asked;
@@ -445,6 +482,9 @@ int main(void)
 	tcase_add_test(tests, a_source_that_starts_paused_gives_out_nothing);
 	tcase_add_test(tests, a_retry_record_comes_when_it_is_due_and_blocks_nothing);
 	tcase_add_test(tests, a_retry_record_without_a_readable_time_is_due);
+	tcase_add_loop_test(tests, a_retry_record_of_the_year_9999_waits_no_longer_than_its_tier, 0,
+	                    sizeof(retry_topics) / sizeof(*retry_topics));
+	tcase_add_test(tests, a_retry_record_that_was_written_in_the_year_9999_is_due);
 	tcase_add_test(tests, offsets_are_not_committed_before_the_database_was_told);
 	tcase_add_test(tests, what_the_database_was_not_told_is_not_committed_when_leaving);
 	tcase_add_test(tests, what_a_database_that_went_back_lost_is_read_again);
