@@ -114,6 +114,14 @@ static bool commit_refused(struct batch *batch, const struct error *error)
 	return batch_attempts_write_alone(batch);
 }
 
+static void commit_succeeded(struct batch *batch)
+{
+	(void)FAILPOINT("after_commit");
+	metrics_add(batch->engine->metrics, METRIC_batches_committed, 1);
+	if (commit_has_done(batch))
+		blame_succeeded(batch->engine->blame);
+}
+
 static bool commit_read(struct batch *batch)
 {
 	/* In the order of commit_send; only COMMIT's own tag is a success. */
@@ -141,8 +149,10 @@ static bool commit_read(struct batch *batch)
 	if (is_refused)
 		return commit_refused(batch, &refused);
 	commit_known(batch);
-	if (is_committed)
+	if (is_committed) {
+		commit_succeeded(batch);
 		return true;
+	}
 	error_set(&error, ERROR_DB, "COMMIT was answered with ROLLBACK");
 	return batch_fail(batch, BATCH_AGAIN, &error);
 }
@@ -152,15 +162,7 @@ bool batch_commit(struct batch *batch)
 	if (!commit_has_done(batch) && !batch_attempts_to_write(batch))
 		return batch_execute(batch, "ROLLBACK");
 	(void)FAILPOINT("before_commit");
-	if (!commit_release(batch) || !commit_send(batch))
-		return false;
-	if (!commit_read(batch))
-		return false;
-	(void)FAILPOINT("after_commit");
-	metrics_add(batch->engine->metrics, METRIC_batches_committed, 1);
-	if (commit_has_done(batch))
-		blame_succeeded(batch->engine->blame);
-	return true;
+	return commit_release(batch) && commit_send(batch) && commit_read(batch);
 }
 
 /* ---- after a theft ---- */

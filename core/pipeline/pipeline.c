@@ -200,7 +200,9 @@ static bool pipeline_open_database(struct pipeline *pipeline, struct pg **out_pg
 	        .max_future_ms = engine->pipeline->event.max_future_ms,
 	};
 	struct error error;
-	struct pg *pg = pg_open(&engine->config->database, "idem side", engine_idle_in_transaction_ms(engine), &error);
+	char name[128];
+	snprintf(name, sizeof(name), "idem %.40s side", engine->pipeline->name);
+	struct pg *pg = pg_open(&engine->config->database, name, engine_idle_in_transaction_ms(engine), &error);
 	if (pg && schema_check(pg, options.schema, &error))
 		engine->dedup = dedup_open(pg, &options, &error);
 	if (!engine->dedup) {

@@ -37,6 +37,7 @@ struct worker {
 	struct record **open;  /* not begun by the batch that just ran */
 	struct lanes_return *back;
 	size_t back_count;
+	bool is_robbed; /* a transaction was stolen: nothing more is begun */
 };
 
 /* ---- the connection ---- */
@@ -185,6 +186,7 @@ static void worker_stolen(struct worker *worker)
 		          "the claims of %zu events from %s on could not be looked after: "
 		          "those without an effect are lost as duplicates",
 		          batch->count, batch_event_name(&batch->entries[0]));
+	worker->is_robbed = true;
 	worker->engine->stop(worker->engine->self, CHILD_STOLEN);
 }
 
@@ -397,7 +399,7 @@ static void worker_process(struct worker *worker, size_t taken)
 	size_t left = taken;
 	worker->back_count = 0;
 	memcpy(worker->work, worker->taken, taken * sizeof(*worker->work));
-	while ((left = worker_leave_held_back(worker, left)) > 0) {
+	while (!worker->is_robbed && (left = worker_leave_held_back(worker, left)) > 0) {
 		if (worker_should_stop(worker, left) || !worker_connect(worker))
 			break;
 		size_t gone = worker_run_batch(worker, left);
@@ -415,7 +417,7 @@ static void *worker_main(void *argument)
 	struct worker *worker = argument;
 	size_t taken;
 	void *stack = crash_enter_thread();
-	while (worker_connect(worker) &&
+	while (!worker->is_robbed && worker_connect(worker) &&
 	       (taken = lanes_take(worker->engine->lanes, worker->limit, -1, worker->taken)) > 0)
 		worker_process(worker, taken);
 	worker_disconnect(worker);

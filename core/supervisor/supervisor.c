@@ -340,7 +340,8 @@ int supervisor_run(const struct supervisor_options *options, const struct config
 	supervisor.options.limits = limits_or_default(options->limits);
 	supervisor.exit_status = start(&supervisor, config);
 	if (supervisor.exit_status == EXIT_STOPPED) {
-		log_write(LOG_started, "idem %s: %zu pipelines, admin port %s", PACKAGE_VERSION, config->pipeline_count,
+		log_write(LOG_started, "idem %s: %zu pipeline%s, admin port %s", PACKAGE_VERSION,
+		          config->pipeline_count, config->pipeline_count == 1 ? "" : "s",
 		          supervisor.listen ? supervisor.listen : "off");
 		run(&supervisor);
 		log_write(LOG_stopped, "exit status %d", supervisor.exit_status);
