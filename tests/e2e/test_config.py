@@ -59,15 +59,15 @@ def test_a_mistake_is_told_with_file_line_and_what_to_do(bench, pipeline, where,
 def test_a_retry_topic_among_the_sources_is_refused(bench):
     """U9"""
     case = bench.case()
-    text, _ = refused(bench, name=case.consumer, topics=[f"{case.consumer}.retry.1s"], ordering="none",
+    text, host = refused(bench, name=case.consumer, topics=[f"{case.consumer}.retry.1s"], ordering="none",
                       retry={"mode": "topics", "delays": ["1s"]})
-    assert "retry topic" in text
+    assert "retry topic" in text and f"{host.file}:{line_of(host, 'topics =')}:" in text
 
 
 def test_more_workers_than_connections_are_refused(bench):
     """U9"""
-    text, _ = refused(bench, {"database": {"max_connections": 5}}, workers=10)
-    assert "max_connections" in text
+    text, host = refused(bench, {"database": {"max_connections": 5}}, workers=10)
+    assert "max_connections" in text and f"{host.file}:{line_of(host, 'workers =')}:" in text
 
 
 def test_all_mistakes_are_told_at_once(bench):

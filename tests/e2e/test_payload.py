@@ -157,6 +157,11 @@ def test_a_broken_copy_of_a_processed_event_is_a_duplicate(bench):
     assert (six["processed"], six["duplicate"], six["dead"]) == (1, 1, 0)
 
 
+def peak_bytes(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
 def test_monsters_are_dead_and_their_neighbours_are_applied(bench):
     """P15: 100,000 nested brackets, a 10 MiB string, a 1 MiB key: bounded time, no crash."""
     topic = bench.topic(1, **{"max.message.bytes": "20000000"})
@@ -172,4 +177,6 @@ def test_monsters_are_dead_and_their_neighbours_are_applied(bench):
     assert dead[deep.id].reason == "too_deep" and dead[deep_object.id].reason == "too_deep"
     assert hashlib.sha256(dead[long.id].value).digest() == hashlib.sha256(long.value).digest()
     assert not host.logged("child_died")
+    child, = host.children()
+    assert peak_bytes(child) < 512 << 20
     case.check_counters()

@@ -148,6 +148,36 @@ def test_an_isolated_pipeline_gives_every_event_a_clean_session(bench):
                "no stray lock", 5)
 
 
+@pytest.fixture
+def evil(bench):
+    """A schema and a role that no event may end up in."""
+    role = f"evil_{bench.database.name}"
+    bench.database.run(f"CREATE SCHEMA evil; CREATE TABLE evil.effect (LIKE public.effect); CREATE ROLE {role};"
+                       f" GRANT {role} TO idem_host; GRANT USAGE ON SCHEMA evil TO idem_host, {role};"
+                       f" GRANT ALL ON ALL TABLES IN SCHEMA public, evil TO {role};"
+                       " ALTER TABLE effect ADD who text DEFAULT current_user")
+    yield role
+    bench.database.run(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+@pytest.mark.parametrize("plugin,isolation", [("ref", "batch"), ("ref_isolated", "event")])
+def test_what_a_failing_event_changed_in_its_session_reaches_nobody_else(bench, evil, plugin, isolation):
+    """D7 whole: search_path, role, a temporary table in front of the real one, then a failure; on one connection."""
+    change = f"SET search_path = evil; SET ROLE {evil}; CREATE TEMP TABLE effect (LIKE public.effect);"
+    lock = " PERFORM pg_advisory_lock(42);" if isolation == "event" else ""
+    bad = [event(f"{deed}:DO $$BEGIN {change}{lock} RAISE EXCEPTION 'x'; END$$") for deed in ("sql", "swallow")]
+    case = bench.case(partitions=1)
+    case.watch()
+    case.produce([*bad, *many(100)])
+    bench.start(case, plugin=plugin, isolation=isolation, workers=1)
+    dead = case.check()
+    assert {record.id for record in dead} == {one.id for one in bad}
+    assert bench.database.run("SELECT who, count(*) FROM public.effect GROUP BY who") == [("idem_host", 100)]
+    assert bench.database.one("SELECT count(*) FROM evil.effect") == 0
+    wait.until(lambda: bench.database.one("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42") == 0,
+               "no stray lock", 5)
+
+
 def test_deadlocks_between_batches_are_redone_and_never_counted_as_attempts(bench):
     """D11: A then B against B then A with a gap, in different partitions."""
     bench.database.run("INSERT INTO balance VALUES ('A', 0), ('B', 0)")
@@ -164,6 +194,7 @@ def test_deadlocks_between_batches_are_redone_and_never_counted_as_attempts(benc
     assert len(bench.database.effects(case.consumer)) == 2 * pairs
     assert bench.database.run("SELECT amount FROM balance ORDER BY key") == [(2 * pairs,), (2 * pairs,)]
     assert host.metrics()["deadlocks"] >= 1, "the two really met"
+    assert host.metrics()["in_place_retries"] == 0, "no attempt was counted"
     assert host.counted()[0]["processed"] == 2 * pairs
 
 
