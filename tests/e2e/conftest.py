@@ -92,6 +92,7 @@ class Bench:
         self.hosts.append(one)
         for owner in [case] if case else self.cases:
             owner.hosts.append(one)
+            one.cases.append(owner)
         return one
 
     def start(self, case, plugin="ref", failpoints=None, **pipeline):

@@ -2,6 +2,7 @@
 import pytest
 
 from idem.events import Event, event, many, uuid7
+from idem.host import COUNTERS
 
 
 def claim(bench, case, id, effect=True):
@@ -90,3 +91,22 @@ def test_sees_a_transaction_left_open(bench, done):
             done.check()
     finally:
         backend.close()
+
+
+@pytest.mark.parametrize("counted,says", [
+    ({"processed": 2, "duplicate": 1}, None), ({"processed": 2}, "no counter knows"), ({"processed": 4}, "not there"),
+    ({"ignored": 4}, "rows of which"), ({"processed": 3, "consumed": 4}, "ended nowhere")])
+def test_sees_counters_that_do_not_account_after_a_kill(bench, counted, says):
+    case = bench.case(partitions=1)
+    host = bench.host(bench.settings(case))
+    case.begin_life(host)
+    for one in case.produce(many(3)):
+        claim(bench, case, one.id)
+    finish_all(case)
+    host.is_running, host.logged = lambda: True, lambda event: ["killed"]
+    host.counted = lambda pipeline: ({name: counted.get(name, 0) for name in COUNTERS}, counted.get("consumed", 0))
+    if not says:
+        case.check()
+        return
+    with pytest.raises(AssertionError, match=says):
+        case.check()

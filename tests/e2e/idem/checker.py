@@ -66,6 +66,13 @@ class Sampler(threading.Thread):
                                  f"the first is {min(open_places)}")
 
 
+class Life:
+    """What was there when a host started: what came after is its work, if it was alone to the end."""
+
+    def __init__(self, host, alone, committed, rows):
+        self.host, self.alone, self.committed, self.rows = host, alone, committed, rows
+
+
 class Case:
     """One consumer (group) on its topics with everything a test produced to them."""
 
@@ -79,6 +86,7 @@ class Case:
         self.applicable = set()     # ids that may have a row
         self.sampler = None
         self.hosts = []
+        self.life = None            # of the host that was started last
         self.dlq = consumer + ".dlq"
 
     # producing -------------------------------------------------------------------------------------------------------
@@ -112,9 +120,8 @@ class Case:
 
     def lag(self):
         """Records not committed, of the topics and of every retry topic."""
-        prefix = self.consumer + ".retry."
         lag = 0
-        for topic in self.topics + sorted(one for one in self.broker.topics() if one.startswith(prefix)):
+        for topic in self._sources():
             committed = self.group.committed(topic)
             for partition, (low, high) in self.broker.watermarks(topic).items():
                 lag += max(0, high - committed.get(partition, low))
@@ -125,6 +132,16 @@ class Case:
             return f"{self.consumer} to reach the end of its topics, lag {self.lag()}\n" + \
                 "\n".join(host.log_tail(20) for host in self.hosts)
         wait.until(lambda: self.lag() == 0, what, timeout, every=0.2)
+
+    def begin_life(self, host):
+        alone = not any(other.is_running() for other in self.hosts if other is not host)
+        committed = {(topic, partition): offset for topic in self._sources()
+                     for partition, offset in self.group.committed(topic).items()}
+        self.life = Life(host, alone, committed, len(self.database.processed(self.consumer)))
+
+    def _sources(self):
+        prefix = self.consumer + ".retry."
+        return self.topics + sorted(one for one in self.broker.topics() if one.startswith(prefix))
 
     # the invariants --------------------------------------------------------------------------------------------------
 
@@ -144,6 +161,8 @@ class Case:
         self._check_one_place(dead, set(waiting), set(replayed) | set(discarded))
         if effects:
             self._check_effects(set(discarded))
+        if drained:
+            self._check_life()
         wait.until(lambda: not self.database.idle_in_transaction(), "no backend idle in transaction", 5)
         return dead
 
@@ -180,8 +199,34 @@ class Case:
         doubled = {place: count for place, count in dead_places.items() if count > 1 and place not in again}
         assert not doubled, f"more than one dead letter for a record: {list(doubled.items())[:3]}"
 
+    def _check_life(self):
+        """The six counters after kills, doc/testing.md: those of the host that is there account for every record that the group had
+        not committed when it started, and for every row that was not there."""
+        life = self.life
+        if not life or not life.alone or not life.host.is_running():
+            return
+        child_died = bool(life.host.logged("child_died"))
+        if not child_died and not any(host.killed for host in self.hosts):
+            return
+        due = [place for place in self._places() if place[2] >= life.committed.get(place[:2], 0)]
+        six, consumed = life.host.counted(self.consumer)
+        ended, rows = sum(six.values()), len(self.database.processed(self.consumer)) - life.rows
+        told = f"counters {six}, consumed {consumed}, {len(due)} records not committed before, {rows} new rows"
+        assert ended >= len(due), f"a record that no counter knows: {told}"
+        assert six["processed"] <= rows, f"an event counted as processed that is not there: {told}"
+        assert rows <= six["processed"] + six["duplicate"], f"rows of which no counter knows: {told}"
+        assert consumed <= ended, f"a record that ended nowhere: {told}"
+        if not child_died:
+            self.check_counters(life.host)
+
+    def _places(self):
+        """Every record produced, and those of the host's own retry topics."""
+        for (topic, partition), here in self.places.items():
+            yield from ((topic, partition, offset) for offset in list(here))
+        yield from (record.place for record in self.retries())
+
     def check_counters(self, *hosts, pipeline=None):
-        """The six counters account for every record consumed, as long as nobody was killed."""
+        """The six counters account for every record consumed, as long as no process was killed."""
         for host in hosts or self.hosts:
             def adds_up(host=host):
                 six, consumed = host.counted(pipeline or self.consumer)
@@ -199,6 +244,7 @@ class Case:
         assert not dead, f"{len(dead)} dead letters, the first says {dead[0].reason}: {dead[0].header('x-error')}"
         assert (rows, int(total)) == workload.expected(), f"ledger {(rows, int(total))}, expected {workload.expected()}"
         assert self.database.processed(self.consumer) == set(workload.ids)
+        self._check_life()
         wait.until(lambda: not self.database.idle_in_transaction(), "no backend idle in transaction", 5)
 
     def close(self):

@@ -36,6 +36,8 @@ class Host:
     def __init__(self, folder, settings, failpoints=None, environment=None):
         os.makedirs(folder, exist_ok=True)
         self.folder, self.port, self.process = folder, free_port(), None
+        self.killed = False  # the whole group, at some time
+        self.cases = []      # told when a life of this host begins
         self.file, self.log_file = os.path.join(folder, "idemd.conf"), os.path.join(folder, "idemd.log")
         self.environment = {**os.environ, **(environment or {})}
         if failpoints:
@@ -55,12 +57,17 @@ class Host:
                               check=False, timeout=30, stdin=subprocess.DEVNULL)
 
     def start(self, ready=True):
+        for case in self.cases:
+            case.begin_life(self)
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen([*WRAP, program("idemd"), "-c", self.file], stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL, start_new_session=True, env=self.environment)
         if ready:
             self.wait_ready()
         return self
+
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
 
     def wait_ready(self, timeout=40):
         def answer():
@@ -152,6 +159,7 @@ class Host:
         if self.process is None:
             return
         group = self.process.pid
+        self.killed |= self.is_running()
         try:
             os.killpg(group, signal.SIGKILL)
         except ProcessLookupError:
