@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define CONNECTIONS_BESIDE_WORKERS 2 /* the side connection, and one more while a worker reconnects */
 #define DEDUP_TABLES_MOST 1000
@@ -81,6 +82,36 @@ static void check_dead_letter_topic(const struct checked *checked)
 		        TOPIC_LONGEST);
 }
 
+/* What one pipeline writes for itself or for people must not be read by another as events of its own. */
+static void check_source(const struct checked *checked, const struct config_pipeline *other, size_t i)
+{
+	const char *topic = checked->pipeline->topics.items[i], *dead = other->dlq_topic;
+	size_t length = strlen(other->name);
+
+	if (!topic)
+		return;
+	if (dead && strcmp(topic, dead) == 0)
+		report_error(checked->reader->report, topic_place(checked, i),
+		             "topics: \"%s\" is where pipeline %s puts its dead letters; leave it out, and send them "
+		             "again with idemctl dlq replay",
+		             topic, other->name);
+	if (strncmp(topic, other->name, length) == 0 && strncmp(topic + length, ".retry.", 7) == 0)
+		report_error(checked->reader->report, topic_place(checked, i),
+		             "topics: \"%s\" is a retry topic of pipeline %s; leave it out", topic, other->name);
+}
+
+/* When all are complete: a pipeline may read what a later one writes. */
+static void check_sources(const struct checked *checked)
+{
+	for (size_t i = 0; i < checked->config->pipeline_count; i++) {
+		const struct config_pipeline *other = &checked->config->pipelines[i];
+
+		for (size_t j = 0; other->name && other != checked->pipeline && j < checked->pipeline->topics.count;
+		     j++)
+			check_source(checked, other, j);
+	}
+}
+
 static void check_retry_topic(const struct checked *checked, size_t tier)
 {
 	const struct config_durations *delays = &checked->pipeline->retry.delays;
@@ -97,6 +128,9 @@ static void check_retry_topic(const struct checked *checked, size_t tier)
 		if (delays->ms[i] == delays->ms[tier])
 			mistake(checked, "retry.delays",
 			        "retry.delays: %s is there twice, and each delay has its own topic", delay);
+	if (tier > 0 && delays->ms[tier] < delays->ms[tier - 1])
+		mistake(checked, "retry.delays",
+		        "retry.delays: %s comes after a longer one; write the delays in ascending order", delay);
 }
 
 static void check_retry(const struct checked *checked)
@@ -247,6 +281,14 @@ static void check_pipeline(const struct checked *checked)
 	check_connections(checked);
 }
 
+static void warn_of_readers(struct reader *reader, struct report_place place, const char *path)
+{
+	struct stat status;
+
+	if (path && reader->looks_at_files && stat(path, &status) == 0 && status.st_mode & S_IROTH)
+		report_warning(reader->report, place, "%s holds a secret and everybody can read it; chmod o-r", path);
+}
+
 static void check_database(struct reader *reader, const config_setting_t *root)
 {
 	struct config_database *database = &reader->config->database;
@@ -266,6 +308,8 @@ static void check_database(struct reader *reader, const config_setting_t *root)
 		database->password = secret_read_environment(database->password_env, &reader->config->arena, &error);
 	if (!database->password)
 		report_error(reader->report, place, "database: the password can't be read: %s", error.text);
+	else
+		warn_of_readers(reader, place, database->password_file);
 }
 
 static void check_admin(struct reader *reader, const config_setting_t *root)
@@ -277,14 +321,21 @@ static void check_admin(struct reader *reader, const config_setting_t *root)
 		report_warning(reader->report, reader_member_place(root, "admin.listen"),
 		               "admin.listen: %s can be reached from elsewhere, and without token_file by everybody",
 		               admin->listen);
+	warn_of_readers(reader, reader_member_place(root, "admin.token_file"), admin->token_file);
 }
 
-void check_config(struct reader *reader, const config_setting_t *root)
+static void check_state_dir(struct reader *reader, const config_setting_t *root)
 {
-	const config_setting_t *list = config_setting_get_member(root, "pipelines");
+	const char *path = reader->config->state_dir;
+	struct stat status;
 
-	check_database(reader, root);
-	check_admin(reader, root);
+	if (path && reader->looks_at_files && stat(path, &status) == 0 && !S_ISDIR(status.st_mode))
+		report_error(reader->report, reader_member_place(root, "state_dir"), "state_dir: %s is no folder",
+		             path);
+}
+
+static void each_pipeline(struct reader *reader, const config_setting_t *list, void (*check)(const struct checked *))
+{
 	for (size_t i = 0; i < reader->config->pipeline_count; i++) {
 		struct checked checked = {
 		        .reader = reader,
@@ -294,6 +345,17 @@ void check_config(struct reader *reader, const config_setting_t *root)
 		};
 
 		if (config_setting_is_group(checked.group))
-			check_pipeline(&checked);
+			check(&checked);
 	}
+}
+
+void check_config(struct reader *reader, const config_setting_t *root)
+{
+	const config_setting_t *list = config_setting_get_member(root, "pipelines");
+
+	check_state_dir(reader, root);
+	check_database(reader, root);
+	check_admin(reader, root);
+	each_pipeline(reader, list, check_pipeline);
+	each_pipeline(reader, list, check_sources);
 }

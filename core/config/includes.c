@@ -1,6 +1,7 @@
 #include "core/config/includes.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -145,12 +146,33 @@ static const char *included_name(struct walk *walk, const char *text)
 	return name;
 }
 
+static bool is_word(char character)
+{
+	return character == '_' || character == '.' || (character >= '0' && character <= '9') ||
+	       (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z');
+}
+
+/* libconfig keeps the lowest 32 bits of a number without L and says nothing: 8589934592 would be 0. */
+static void check_number(struct walk *walk, const char *text, struct report_place place)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits > 0 && !is_word(text[digits]) && (digits > 18 || strtoll(text, NULL, 10) > INT32_MAX))
+		report_error(walk->reader->report, place,
+		             "%.*s is too large for a plain number; write %.*sL, or a size such as \"8GiB\"",
+		             (int)digits, text, (int)digits, text);
+}
+
 static void walk_text(struct walk *walk, const char *file, const char *text)
 {
 	const char *next, *name;
 	int line = 1;
+	bool in_word = false;
 
 	for (bool begins = true; *text; text = next) {
+		if (!in_word)
+			check_number(walk, text, (struct report_place){file, line});
+		in_word = is_word(*text) || *text == '-';
 		name = begins ? included_name(walk, text) : NULL;
 		if (name)
 			walk_file(walk, name, (struct report_place){file, line});

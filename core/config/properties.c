@@ -2,9 +2,11 @@
 #include "core/base/assert.h"
 #include "core/config/nearest.h"
 #include "core/config/secret.h"
+#include <errno.h>
 #include <librdkafka/rdkafka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum origin { ORIGIN_HERE, ORIGIN_FILE, ORIGIN_ENVIRONMENT };
 
@@ -79,10 +81,24 @@ static void report_unknown_property(struct reader *reader, const config_setting_
 	             nearest_hint(&nearest, hint, sizeof(hint)));
 }
 
+/* librdkafka looks at its files when a client is made, which is after the start. */
+static bool check_file(const struct reader *reader, const struct config_property *property, struct error *error)
+{
+	const char *suffix = ".location", *value = property->value;
+	size_t length = strlen(property->name), suffix_length = strlen(suffix);
+
+	if (!reader->looks_at_files || length < suffix_length || !*value || strcmp(value, "probe") == 0 ||
+	    strcmp(property->name + length - suffix_length, suffix) != 0 || access(value, R_OK) == 0)
+		return true;
+	return error_set(error, ERROR_CONFIG, "%s: %s", value, strerror(errno));
+}
+
 static bool try_value(rd_kafka_conf_t *scratch, const struct config_property *property, struct error *error)
 {
 	char why[256];
 
+	if (strcmp(property->name, "bootstrap.servers") == 0 && !*property->value)
+		return error_set(error, ERROR_CONFIG, "must not be empty; write \"host:9092\"");
 	if (rd_kafka_conf_set(scratch, property->name, property->value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
 		return true;
 	return error_set(error, ERROR_CONFIG, "%s", property->secret ? "librdkafka does not accept the value" : why);
@@ -110,7 +126,7 @@ static void read_property(struct reader *reader, rd_kafka_conf_t *scratch, const
 	        .value = read_value(reader, origin, written, &error),
 	        .secret = origin != ORIGIN_HERE || kafka_name_is_secret(known->name),
 	};
-	if (property.value && try_value(scratch, &property, &error))
+	if (property.value && try_value(scratch, &property, &error) && check_file(reader, &property, &error))
 		add(reader, properties, property, origin);
 	else if (error.code)
 		report_error(reader->report, reader_place(written), "kafka.%s: %s", config_setting_name(written),

@@ -336,6 +336,13 @@ static int line_of(const config_setting_t *group, const char *name)
 	return member ? (int)config_setting_source_line(member) : 0;
 }
 
+static int plugin_line(const config_setting_t *root, size_t i)
+{
+	const config_setting_t *list = config_setting_get_member(root, "pipelines");
+
+	return reader_member_place(config_setting_get_elem(list, (unsigned)i), "plugin.file").line;
+}
+
 void reader_read(struct reader *reader, const config_setting_t *root)
 {
 	struct config *config = reader->config;
@@ -349,5 +356,5 @@ void reader_read(struct reader *reader, const config_setting_t *root)
 	config->kafka.line = line_of(root, "kafka");
 	config->admin.line = line_of(root, "admin");
 	for (size_t i = 0; i < config->pipeline_count; i++)
-		config->pipelines[i].plugin.line = config->pipelines[i].line;
+		config->pipelines[i].plugin.line = plugin_line(root, i);
 }

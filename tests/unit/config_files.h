@@ -44,6 +44,8 @@ static inline void config_files_setup(void)
 	ck_assert_int_eq(mkdir(path, 0700), 0);
 	config_file_write("p.so", "");
 	config_file_write("secret", "s3cret\n");
+	snprintf(path, sizeof(path), "%s/secret", config_folder);
+	ck_assert_int_eq(chmod(path, 0600), 0);
 }
 
 static inline void config_files_teardown(void)

@@ -214,6 +214,19 @@ START_TEST(what_is_probably_not_meant_is_warned_of)
 }
 END_TEST
 
+START_TEST(a_secret_file_that_everybody_reads_is_warned_of)
+{
+	char path[128], expected[256];
+
+	snprintf(path, sizeof(path), "%s/secret", config_folder);
+	ck_assert_int_eq(chmod(path, 0644), 0);
+	snprintf(expected, sizeof(expected), "c:1: warning: %s holds a secret and everybody can read it; chmod o-r\n",
+	         path);
+	expect_warning(WITH_HOST("admin = { listen = \"127.0.0.1:9464\"; token_file = \"secret\"; };"), 0644, expected);
+	ck_assert_int_eq(chmod(path, 0600), 0);
+}
+END_TEST
+
 START_TEST(a_file_with_secrets_that_everybody_reads_is_warned_of)
 {
 	static const char warning[] =
@@ -279,6 +292,7 @@ int main(void)
 	tcase_add_test(tests, a_password_comes_from_where_it_is_kept);
 	tcase_add_test(tests, options_are_kept_as_they_were_written);
 	tcase_add_test(tests, what_is_probably_not_meant_is_warned_of);
+	tcase_add_test(tests, a_secret_file_that_everybody_reads_is_warned_of);
 	tcase_add_test(tests, a_file_with_secrets_that_everybody_reads_is_warned_of);
 	tcase_add_test(tests, a_descriptor_is_read_without_looking_at_files);
 	tcase_add_test(tests, the_database_can_be_read_alone);

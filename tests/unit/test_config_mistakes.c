@@ -23,6 +23,12 @@ static const struct wrong wrong[] = {
         {WITH_PIPELINE("bacth = { };"), "c:5: error: pipelines.bacth: unknown setting; did you mean batch?\n"},
         {WITH_PIPELINE("batch = { maxi = 1; };"), "c:5: error: batch.maxi: unknown setting; did you mean max?\n"},
 
+        /* numbers that libconfig would cut to 32 bits */
+        {WITH_PIPELINE("workers = 4294967297; # not 4294967298\n"),
+         "c:5: error: 4294967297 is too large for a plain number; write 4294967297L, or a size such as \"8GiB\"\n"},
+        {WITH_PIPELINE("workers = 4294967297L;"),
+         "c:5: error: workers: 4294967297 is out of bounds, 1 to 256 are allowed\n"},
+
         /* types */
         {WITH_PIPELINE("workers = \"4\";"), "c:5: error: workers: must be a whole number, is text\n"},
         {WITH_PIPELINE("workers = 1.5;"), "c:5: error: workers: must be a whole number, is a number with a fraction\n"},
@@ -109,14 +115,27 @@ static const struct wrong wrong[] = {
         {HOST_LINES "pipelines = ({ name = \"b\"; topics = [\"b.dlq\"];\nplugin = { file = \"p.so\"; }; });\n",
          "c:3: error: dlq.topic: \"b.dlq\" is also one of topics, so that dead letters would be handled again and "
          "again\n"},
+        {HOST_LINES "pipelines = ({ name = \"a\"; topics = [\"x\",\n\"b.dlq\"]; plugin = { file = \"p.so\"; }; },\n"
+                    "{ name = \"b\"; topics = [\"y\",\n\"a.retry.1s\"]; plugin = { file = \"p.so\"; }; });\n",
+         "c:4: error: topics: \"b.dlq\" is where pipeline b puts its dead letters; leave it out, and send them again "
+         "with idemctl dlq replay\n"
+         "c:6: error: topics: \"a.retry.1s\" is a retry topic of pipeline a; leave it out\n"},
 
         /* retries */
+        {WITH_PIPELINE("ordering = \"none\"; retry = { delays = [\"10m\", \"5s\"]; };"),
+         "c:5: error: retry.delays: 5s comes after a longer one; write the delays in ascending order\n"},
         {WITH_PIPELINE("retry = { mode = \"parked\"; };"),
          "c:5: error: retry.mode: parked comes with a later release; use in_place or topics\n"},
         {WITH_PIPELINE("ordering = \"none\"; retry = { delays = [\"60s\", \"1m\"]; };"),
          "c:5: error: retry.delays: 1m is there twice, and each delay has its own topic\n"},
         {WITH_PIPELINE("retry = { delays = [\"8d\"]; };"),
          "c:5: error: retry.delays: 8d is out of bounds, 10ms to 7d are allowed\n"},
+
+        /* what librdkafka would find only when it connects */
+        {WITH_PIPELINE("kafka = { ssl_ca_location = \"/nowhere/ca.pem\"; };"),
+         "c:5: error: kafka.ssl_ca_location: /nowhere/ca.pem: No such file or directory\n"},
+        {WITH_PIPELINE("kafka = { bootstrap_servers = \"\"; };"),
+         "c:5: error: kafka.bootstrap_servers: must not be empty; write \"host:9092\"\n"},
 
         /* CONS-2, CONS-4: what the host keeps to itself */
         {WITH_PIPELINE("kafka = { enable_auto_commit = false; };"),

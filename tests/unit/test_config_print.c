@@ -13,7 +13,7 @@ static const char everything[] =
         "};\n"
         "kafka = { bootstrap_servers = \"b:1\"; sasl_password_file = \"secret\"; ssl_key_password = \"s3cret\"; "
         "ssl_ca_location = "
-        "\"/ca\"; };\n"
+        "\"/etc\"; };\n"
         "admin = { listen = \"127.0.0.1:9464\"; token_file = \"secret\"; };\n"
         "pipelines = ({ name = \"billing\"; topics = [\"orders\", \"more\"]; ordering = \"key\"; workers = 3;\n"
         "	plugin = { file = \"p.so\"; options = { note = \"a \\\"b\\\"\\n\\\\c\"; tags = [\"x\", \"y\"]; pin = { "
@@ -115,7 +115,7 @@ START_TEST(people_are_shown_no_secret)
 	ck_assert_ptr_nonnull(strstr(text, "sasl_password = \"(hidden)\";"));
 	ck_assert_ptr_nonnull(strstr(text, "ssl_key_password = \"(hidden)\";"));
 	ck_assert_ptr_nonnull(strstr(text, "pin = \"(hidden)\";"));
-	ck_assert_ptr_nonnull(strstr(text, "ssl_ca_location = \"/ca\";"));
+	ck_assert_ptr_nonnull(strstr(text, "ssl_ca_location = \"/etc\";"));
 	ck_assert_ptr_nonnull(strstr(text, "/secret\";"));
 	ck_assert_ptr_null(strstr(text, "\tpassword = "));
 	free(text);
