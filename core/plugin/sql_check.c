@@ -1,8 +1,10 @@
 /* What a plugin's SQL may not do, as far as words can tell (ENGINE section 3).  The second net is the host's check of
  * the transaction's id before COMMIT. */
+#include "core/base/assert.h"
 #include "core/base/failpoint.h"
 #include "core/plugin/plugin.h"
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum token_kind {
@@ -216,6 +218,10 @@ static const char *const refused_names[] = {"set_config",
                                             "pg_advisory_unlock",
                                             "pg_advisory_unlock_shared",
                                             "pg_advisory_unlock_all"};
+
+/* Statements whose effect outlives the event, and the words behind which a statement of a block begins. */
+static const char *const refused_in_code[] = {"SET", "RESET", "LISTEN", "UNLISTEN", "LOAD"};
+static const char *const openers[] = {"begin", "then", "else", "loop"};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static bool refuse_name(const char *name, struct error *error)
@@ -248,6 +254,50 @@ static bool check_name(struct token token, struct error *error)
 	return true;
 }
 
+static bool begins_statement(struct token before)
+{
+	if (before.kind == TOKEN_END || before.kind == TOKEN_SEMICOLON)
+		return true;
+	for (size_t i = 0; i < COUNT(openers); i++)
+		if (before.kind == TOKEN_WORD && same(before.text, openers[i]))
+			return true;
+	return false;
+}
+
+static bool check_statement_of_code(struct token before, struct token token, struct error *error)
+{
+	for (size_t i = 0; i < COUNT(refused_in_code); i++)
+		if (token.kind == TOKEN_WORD && !token.is_quoted && same(token.text, refused_in_code[i]) &&
+		    begins_statement(before))
+			return refuse_name(refused_in_code[i], error);
+	return true;
+}
+
+static struct bytes code_of(struct bytes string)
+{
+	bool is_escape_string = string.len > 1 && string.ptr[0] == '\'' && string.ptr[string.len - 1] == '\'';
+	size_t quote = string.len > 0 && string.ptr[0] == '$' ? dollar_tag(string.ptr) : is_escape_string;
+
+	return (struct bytes){string.ptr + quote, string.len - 2 * quote};
+}
+
+static bool check_statements_of_code(struct bytes code, struct error *error)
+{
+	char *copy = strndup(code.ptr, code.len);
+	const char *at = copy;
+	struct token before, token = {0};
+	bool ok = true;
+
+	ASSERT(copy);
+	do {
+		before = token;
+		at = next_token(at, &token);
+		ok = check_statement_of_code(before, token, error);
+	} while (ok && at && token.kind != TOKEN_END);
+	free(copy);
+	return ok;
+}
+
 /* The text of a DO block or a function is a string to the lexer, but code all the same. */
 static bool check_code(struct token token, struct error *error)
 {
@@ -257,7 +307,7 @@ static bool check_code(struct token token, struct error *error)
 			if (same((struct bytes){token.text.ptr + at, length}, refused_names[i]))
 				return refuse_name(refused_names[i], error);
 	}
-	return true;
+	return check_statements_of_code(code_of(token.text), error);
 }
 
 static bool check_token(struct token first, struct token token, bool isolated, struct error *error)

@@ -165,7 +165,11 @@ def test_what_a_failing_event_changed_in_its_session_reaches_nobody_else(bench, 
     """D7 whole: search_path, role, a temporary table in front of the real one, then a failure; on one connection."""
     change = f"SET search_path = evil; SET ROLE {evil}; CREATE TEMP TABLE effect (LIKE public.effect);"
     lock = " PERFORM pg_advisory_lock(42);" if isolation == "event" else ""
-    bad = [event(f"{deed}:DO $$BEGIN {change}{lock} RAISE EXCEPTION 'x'; END$$") for deed in ("sql", "swallow")]
+    block = f"BEGIN {change}{lock} RAISE EXCEPTION 'x'; END"
+    bench.database.run(f"CREATE FUNCTION hidden() RETURNS void LANGUAGE plpgsql AS $$ {block} $$")
+    bad = [event(f"sql:DO $${block}$$"), event("sql:SELECT hidden()"), event("swallow:SELECT hidden()")]
+    if isolation == "batch":  # in a session of its own it may
+        bad += [event(f"sql:DO $$BEGIN {one}; END$$") for one in (f"SET ROLE {evil}", "SET LOCAL search_path = evil", "RESET ALL")]
     case = bench.case(partitions=1)
     case.watch()
     case.produce([*bad, *many(100)])
