@@ -117,8 +117,6 @@ bool dlq_arguments_read(const struct ctl_dlq *given, int64_t default_limit, stru
 	                        .until_ms = -1,
 	                        .partition = -1,
 	                },
-	        .is_narrowed =
-	                given->id_count || given->reason || given->origin || given->since || given->until || given->at,
 	        .limit = default_limit,
 	};
 	return read_count("limit", given->limit, 0, &out_arguments->limit, error) &&

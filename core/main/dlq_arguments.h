@@ -6,8 +6,7 @@
 
 struct dlq_arguments {
 	struct dead_letter_filter filter;
-	bool is_narrowed; /* the filter leaves something out */
-	int64_t limit;    /* 0: none */
+	int64_t limit; /* 0: none */
 	int64_t per_second;
 	char origin_topic[256];
 };

@@ -153,12 +153,16 @@ int ctl_dlq_show(const struct ctl *ctl)
 
 /* ---- replay and discard ---- */
 
+static bool names_some(const struct ctl_dlq *given)
+{
+	return given->id_count || given->reason || given->origin || given->since || given->until || given->at;
+}
+
 static int open_chosen(const struct ctl *ctl, struct dlq *dlq)
 {
-	int status = dlq_open(ctl, 0, dlq);
-
-	if (status != CTL_OK || dlq->arguments.is_narrowed || ctl->dlq.all)
-		return status;
+	if (names_some(&ctl->dlq) || ctl->dlq.all)
+		return dlq_open(ctl, 0, dlq);
+	*dlq = (struct dlq){.ctl = ctl};
 	fprintf(stderr,
 	        "idemctl: say which dead letters: --id, --reason, --origin, --at, --since, --until, or --all\n");
 	return CTL_USAGE;

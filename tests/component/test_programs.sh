@@ -63,6 +63,8 @@ expect "dlq wants its pipeline" 64 "--pipeline NAME" ./idemctl -c "$folder/idem.
 expect "dlq replay takes no --raw" 64 "dlq replay takes no option raw" ./idemctl -c "$folder/idem.conf" dlq replay --pipeline billing --raw
 expect "dlq list takes no --all" 64 "dlq list takes no option all" ./idemctl -c "$folder/idem.conf" dlq list --pipeline billing --all
 expect "dlq of an unknown pipeline" 1 "no pipeline nobody" ./idemctl -c "$folder/idem.conf" dlq list --pipeline nobody
+expect "dlq replay wants to know which, before it asks a broker" 64 "say which dead letters" ./idemctl -c "$folder/idem.conf" dlq replay --pipeline billing
+expect "so does dlq discard" 64 "say which dead letters" ./idemctl -c "$folder/idem.conf" dlq discard --pipeline billing
 expect "a time that is none" 64 "since soon: write" ./idemctl -c "$folder/idem.conf" dlq list --pipeline billing --since soon
 expect "dedup release wants an id" 64 "PIPELINE ID" ./idemctl -c "$folder/idem.conf" dedup release billing
 expect "help lists the commands" 0 "schema apply" ./idemctl --help
