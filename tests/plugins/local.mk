@@ -23,11 +23,12 @@ TEST_PLUGINS = $(REF_PLUGINS) $(STEER_PLUGINS) $(GOOD_PLUGINS) $(BAD_PLUGINS)
 $(TEST_PLUGINS): $(SDK_FILES)
 $(BAD_PLUGINS): $(srcdir)/tests/plugins/bad/bad.h
 tests/plugins/ref/ref_isolated.so: $(srcdir)/tests/plugins/ref/ref.c
+$(REF_PLUGINS): $(srcdir)/tests/plugins/ref/die.h
 $(STEER_PLUGINS): $(srcdir)/tests/plugins/steer/steer.c
 tests/plugins/bad/bad_symbol.so: PLUGIN_EXTRA = -Wl,-z,undefs
 check_DATA += $(TEST_PLUGINS)
 CLEANFILES += $(TEST_PLUGINS)
-EXTRA_DIST += tests/plugins/README.md tests/plugins/ref/ref.c tests/plugins/ref/ref_batch.c tests/plugins/ref/ref_isolated.c \
+EXTRA_DIST += tests/plugins/README.md tests/plugins/ref/die.h tests/plugins/ref/ref.c tests/plugins/ref/ref_batch.c tests/plugins/ref/ref_isolated.c \
 	tests/plugins/ref/ref.sql tests/plugins/steer/steer.c tests/plugins/steer/steer_one.c \
 	tests/plugins/steer/steer_locks.c tests/plugins/steer/steer_batch.c \
 	tests/plugins/bad/bad_build_id.c tests/plugins/bad/bad_capability.c tests/plugins/bad/bad_code_major.c \
