@@ -120,10 +120,12 @@ void children_tend(struct children *children, const struct supervisor_options *o
 	}
 }
 
+/* One that was given partitions was ready, also when it was so too shortly to be seen. */
 void children_note_ready(struct children *children)
 {
 	for (struct child *child = children->first; child; child = child->next)
-		if (child->pid && atomic_load(&child->page->ready) == 1)
+		if (child->pid &&
+		    (atomic_load(&child->page->ready) == 1 || metrics_get(child->page, METRIC_rebalances) > 0))
 			children->any_was_ready = true;
 }
 

@@ -120,6 +120,17 @@ START_TEST(a_host_of_which_every_pipeline_is_refused_at_the_start_ends_with_78)
 }
 END_TEST
 
+START_TEST(a_pipeline_that_goes_down_soon_after_it_began_to_work_leaves_the_host_up)
+{
+	CONFIG("billing");
+	order("billing", "stolen");
+	start_host();
+	expect_step("start", "billing");
+	await_answer("/readyz", "billing: not ready: down: the plugin ended the host's transaction");
+	ck_assert_int_eq(stop_host(), 0);
+}
+END_TEST
+
 START_TEST(a_service_missing_at_the_very_start_ends_the_host_with_69)
 {
 	CONFIG("billing");
@@ -531,6 +542,7 @@ static Suite *supervisor_suite(void)
 	tcase_add_loop_test(tests, a_status_no_restart_cures_stays_down_and_the_others_run_on, 0,
 	                    sizeof(stay_down) / sizeof(*stay_down));
 	tcase_add_test(tests, a_host_of_which_every_pipeline_is_refused_at_the_start_ends_with_78);
+	tcase_add_test(tests, a_pipeline_that_goes_down_soon_after_it_began_to_work_leaves_the_host_up);
 	tcase_add_test(tests, a_service_missing_at_the_very_start_ends_the_host_with_69);
 	tcase_add_test(tests, a_service_missing_after_a_child_was_ready_is_an_outage_that_is_waited_for);
 	tcase_add_test(tests, a_child_over_its_memory_is_killed_and_started_again);

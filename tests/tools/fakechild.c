@@ -90,6 +90,11 @@ int pipeline_run(const struct pipeline_options *options)
 		tell("start %s %d", name, (int)getpid());
 		return (int)strtol(orders, NULL, 10);
 	}
+	if (strcmp(orders, "stolen") == 0) { /* it worked, and was ready for too short a time to be seen */
+		metrics_add(options->metrics, METRIC_rebalances, 1);
+		tell("start %s %d", name, (int)getpid());
+		return CHILD_STOLEN;
+	}
 	atomic_store(&options->metrics->ready, 1);
 	tell("start %s %d plugin=%s descriptors=%s password=%s", name, (int)getpid(), options->plugin_path, descriptors,
 	     options->config->database.password ? options->config->database.password : "");
