@@ -1,15 +1,30 @@
 /* idemctl dedup: what the groups remember, and forgetting by hand. */
 #include "core/db/dedup_claim.h"
 #include "core/db/dedup_print.h"
+#include "core/db/schema.h"
 #include "core/event/uuid.h"
 #include "core/main/idemctl.h"
 #include <string.h>
+
+/* Else a table that is missing is all that is told. */
+static bool has_schema(const struct ctl *ctl, struct pg *pg, int *out_status)
+{
+	struct error error;
+
+	if (schema_check(pg, ctl->config->database.schema, &error))
+		return true;
+	*out_status = ctl_fail(&error);
+	return false;
+}
 
 static int print_status(const struct ctl *ctl, struct pg *pg)
 {
 	const char *group = ctl->word_count ? ctl->words[0] : NULL;
 	struct error error;
+	int status;
 
+	if (!has_schema(ctl, pg, &status))
+		return status;
 	return dedup_print_status(pg, ctl->config->database.schema, group, ctl->json, stdout, &error)
 	               ? CTL_OK
 	               : ctl_fail(&error);
@@ -44,6 +59,8 @@ static int expire(const struct ctl *ctl, struct pg *pg)
 {
 	int status, worst = CTL_OK;
 
+	if (!has_schema(ctl, pg, &status))
+		return status;
 	for (size_t i = 0; i < ctl->config->pipeline_count; i++) {
 		const struct config_pipeline *pipeline = &ctl->config->pipelines[i];
 
@@ -101,7 +118,10 @@ static int release(const struct ctl *ctl, struct pg *pg)
 	struct uuid id;
 	struct dedup *dedup;
 	bool released;
+	int status;
 
+	if (!has_schema(ctl, pg, &status))
+		return status;
 	if (!uuid_from_text(bytes_from_string(ctl->words[1]), &id)) {
 		fprintf(stderr, "idemctl: \"%s\" is no event id\n", ctl->words[1]);
 		return CTL_NO;

@@ -159,6 +159,20 @@ def test_an_unknown_schema_version_is_refused(bench):
     assert "idemctl schema apply" in host.log() or "schema apply" in host.log()
 
 
+@pytest.mark.parametrize("command", [["status"], ["expire"], ["release", "PIPELINE", "01890a5d-ac96-774b-bcce-b302099a8057"]])
+def test_dedup_without_the_schema_names_the_command_that_helps(bench, tmp_path, command):
+    case = bench.case()
+    empty = bench.postgres.create()
+    settings = bench.settings(case)
+    settings["database"]["conninfo"] = empty.conninfo
+    file = tmp_path / "idem.conf"
+    file.write_text(config.settings(settings))
+    command = [case.consumer if word == "PIPELINE" else word for word in command]
+    done = subprocess.run([program("idemctl"), "-c", str(file), "dedup", *command], capture_output=True, text=True, check=False)
+    empty.drop()
+    assert done.returncode == 1 and "idemctl schema apply" in done.stderr, done.stderr
+
+
 def test_schema_apply_can_be_repeated_and_status_tells(bench, tmp_path):
     settings = bench.settings(bench.case())
     settings["database"]["conninfo"] = bench.database.owner_conninfo
