@@ -53,7 +53,7 @@ def test_a_handler_that_never_comes_back_is_cut_off_in_time(bench):
     case = bench.case(partitions=1)
     host = bench.start(case, drain_max="3s")
     case.produce([event("loop")])
-    wait.until(lambda: bench.database.open_transactions() == 1, "the handler to be entered", 20)
+    wait.until(lambda: bench.database.handlers_at_work() == 1, "the handler to be entered", 20)
     _, seconds = stop_and_time(host)
     assert seconds < 30
     assert bench.database.processed(case.consumer) == set()
@@ -64,7 +64,7 @@ def test_a_handler_that_looks_is_told_before_the_drain_is_over(bench):
     case = bench.case(partitions=1)
     host = bench.start(case, drain_max="5s", ordering="none", retry={"mode": "topics"})
     case.produce([event("sleep:60000")])
-    wait.until(lambda: bench.database.open_transactions() == 1, "the handler to be entered", 20)
+    wait.until(lambda: bench.database.handlers_at_work() == 1, "the handler to be entered", 20)
     status, seconds = stop_and_time(host)
     assert status == 0 and seconds < 10
     assert host.logged("handler_stopped") and not host.logged("handler_timeout")

@@ -97,6 +97,11 @@ class Database:
         return self.one("SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND application_name <> 'test'"
                         " AND backend_xid IS NOT NULL", self.name)
 
+    def handlers_at_work(self):
+        """Transactions in which nothing was sent for a while: a handler runs that asks the database nothing."""
+        return self.one("SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND state = 'idle in transaction'"
+                        " AND state_change < clock_timestamp() - interval '300 ms'", self.name)
+
     def keep(self):
         """A copy of what is there now; whoever is connected loses the connection."""
         copy = f"{self.name}_kept"
