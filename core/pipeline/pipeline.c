@@ -412,8 +412,10 @@ int pipeline_run(const struct pipeline_options *options)
 	stop_event_open();
 	pipeline_init(&pipeline, options);
 	PTHREAD_OK(pthread_create(&pipeline.stop_thread, NULL, stop_main, &pipeline));
-	if (!pipeline_open(&pipeline, options->plugin_path, &side_pg, &status))
-		return status; /* the process ends with everything in it */
+	if (!pipeline_open(&pipeline, options->plugin_path, &side_pg, &status)) {
+		pg_close(side_pg);
+		return status; /* the process ends with everything else in it */
+	}
 	pipeline_start_threads(&pipeline, side_pg);
 	log_write(LOG_started, "pipeline %s", pipeline.config.name);
 	bool is_clean = source_run(pipeline.source, &error);
