@@ -5,6 +5,8 @@
 #include "core/base/bytes.h"
 #include <stdint.h>
 
+/* Types of parameters. */
+enum { OID_TEXT = 25, OID_TEXT_ARRAY = 1009, OID_INT8_ARRAY = 1016, OID_UUID_ARRAY = 2951 };
 enum array_type { ARRAY_INT8 = 20, ARRAY_TEXT = 25, ARRAY_UUID = 2950 }; /* oids of the elements */
 
 /* items: for ARRAY_UUID 16 bytes each, for ARRAY_TEXT text; none absent. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/base/assert.h"
+#include "core/db/array.h"
 
-enum { OID_TEXT = 25, OID_TEXT_ARRAY = 1009, OID_INT8_ARRAY = 1016, OID_UUID_ARRAY = 2951 };
 static const Oid look_up_id_types[] = {OID_UUID_ARRAY, OID_TEXT};
 static const Oid look_up_text_types[] = {OID_TEXT_ARRAY, OID_TEXT};
 static const Oid store_types[] = {OID_TEXT,       OID_TEXT_ARRAY, OID_INT8_ARRAY,

@@ -6,11 +6,11 @@
 
 #include "core/base/assert.h"
 #include "core/base/log.h"
+#include "core/db/array.h"
 #include "core/db/dedup_store.h"
 
 /* ---- statements ---- */
 
-enum { OID_TEXT = 25, OID_TEXT_ARRAY = 1009, OID_INT8_ARRAY = 1016, OID_UUID_ARRAY = 2951 };
 static const Oid claim_types[] = {OID_UUID_ARRAY, OID_INT8_ARRAY, OID_TEXT};
 static const Oid claim_text_types[] = {OID_TEXT_ARRAY, OID_INT8_ARRAY, OID_TEXT};
 static const Oid key_types[] = {OID_UUID_ARRAY, OID_TEXT};

@@ -137,6 +137,7 @@ bool batch_attempts_to_write(const struct batch *batch);
 bool batch_attempts_queue(struct batch *batch) MUST_CHECK;
 /* The same for what was decided after its transaction was gone, in one of its own. */
 bool batch_attempts_write_alone(struct batch *batch) MUST_CHECK;
+extern const char batch_begin[]; /* BEGIN as every transaction of a batch has it */
 extern const struct call_backend batch_backend;
 
 /* Notes why the transaction can't go on; returns false. */

@@ -224,7 +224,6 @@ bool batch_attempts_queue(struct batch *batch)
 bool batch_attempts_write_alone(struct batch *batch)
 {
 	return !batch_attempts_to_write(batch) ||
-	       (batch_queue_sql(batch, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE") &&
-	        batch_attempts_queue(batch) && batch_queue_sql(batch, "COMMIT") && batch_sync(batch) &&
-	        batch_read_to_sync(batch));
+	       (batch_queue_sql(batch, batch_begin) && batch_attempts_queue(batch) &&
+	        batch_queue_sql(batch, "COMMIT") && batch_sync(batch) && batch_read_to_sync(batch));
 }

@@ -12,7 +12,7 @@
 #include "core/db/array.h"
 #include "core/pipeline/batch.h"
 
-static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+const char batch_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 /* A copy of an id in somebody's open transaction holds back only itself: on 55P03 the batch is halved, and the copy
  * that is alone in the end waits in its lane. */
 static const struct pg_statement wait_shortly = {.sql = "SET LOCAL lock_timeout = '250ms'"};
@@ -77,7 +77,7 @@ static bool claim_send(struct batch *batch)
 	struct error error;
 	batch->begun_ms = clock_monotonic_ms();
 	batch->idle_until_ms = batch->begun_ms + engine_idle_in_transaction_ms(batch->engine);
-	if (!batch_queue_ahead(batch, begin) || !claim_queue_settings(batch))
+	if (!batch_queue_ahead(batch, batch_begin) || !claim_queue_settings(batch))
 		return false;
 	if (!pg_queue(batch->pg, &wait_shortly, NULL, &error))
 		return batch_fail_host(batch, &error);
