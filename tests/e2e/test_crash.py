@@ -8,7 +8,7 @@ import pytest
 
 from idem import wait
 from idem.events import event, many
-from idem.servers import LONG, program
+from idem.servers import LONG, is_alive, program
 from idem.workload import Workload
 from test_workload import feed
 
@@ -151,15 +151,7 @@ def test_a_killed_supervisor_takes_its_children_with_it(bench):
     children = host.children()
     host.process.kill()
     host.process.wait()
-    wait.until(lambda: not any(alive(pid) for pid in children), "the children to end", 20)
-
-
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
-            return stat.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    wait.until(lambda: not any(is_alive(pid) for pid in children), "the children to end", 20)
 
 
 @pytest.mark.parametrize("moment", ["after_commit=kill:2", "before_commit=kill:2"])

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from conftest import plugin_file
 from idem import wait
+from idem.bench import plugin_file
 from idem.events import event, many
 from idem.servers import ROOT
 

@@ -5,9 +5,12 @@
 #                                       command's.  A KAFKA_BOOTSTRAP that is set already is used as it is.
 #   with_kafka.sh --prepare             only fetch the jars (Maven, about 55 MB, once) into ${IDEM_CACHE:-~/.cache/idem}
 #   with_kafka.sh --start FILE          start a broker that stays; FILE gets KAFKA_BOOTSTRAP, KAFKA_PID, KAFKA_DIR
+#   with_kafka.sh --up FILE             start it again on its ports and its data, after somebody ended it
 #   with_kafka.sh --stop FILE           stop that one and remove its state
 #
 # KAFKA_SERVER_PROPERTIES: more lines for server.properties.
+# KAFKA_ADVERTISED="PORT…": for each a listener more that is advertised as 127.0.0.1:PORT, where a proxy is; FILE gets
+# KAFKA_PROXIED=PORT,…: where they are to forward to.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${IDEM_CACHE:-$HOME/.cache/idem}/kafka-4.1.0
@@ -32,23 +35,32 @@ prepare() {
 	exec 8>&-
 }
 
-# Two ports that nobody listens on now; somebody else may take one first, so start tries again.
-free_ports() {
-	python3 -c 'import socket
-s = [socket.socket() for _ in range(2)]
+# Ports that nobody listens on now; somebody else may take one first, so start tries again.
+free_ports() { # how many
+	python3 -c 'import socket, sys
+s = [socket.socket() for _ in range(int(sys.argv[1]))]
 [x.bind(("127.0.0.1", 0)) for x in s]
-print(*[x.getsockname()[1] for x in s])'
+print(*[x.getsockname()[1] for x in s])' "$1"
 }
 
-write_properties() { # broker port, controller port
+write_properties() { # broker port, controller port, ports of the listeners behind proxies
+	local listeners=PLAINTEXT://127.0.0.1:$1 protocols=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+	local advertised=$listeners number=0 port
+	for port in ${KAFKA_ADVERTISED:-}; do
+		number=$((number + 1))
+		listeners+=,PROXIED$number://127.0.0.1:${*:$((number + 2)):1}
+		advertised+=,PROXIED$number://127.0.0.1:$port
+		protocols+=,PROXIED$number:PLAINTEXT
+	done
 	cat >"$KAFKA_DIR/server.properties" <<-P
 	process.roles=broker,controller
 	node.id=1
 	controller.quorum.voters=1@127.0.0.1:$2
-	listeners=PLAINTEXT://127.0.0.1:$1,CONTROLLER://127.0.0.1:$2
-	advertised.listeners=PLAINTEXT://127.0.0.1:$1
+	listeners=$listeners,CONTROLLER://127.0.0.1:$2
+	advertised.listeners=$advertised
+	inter.broker.listener.name=PLAINTEXT
 	controller.listener.names=CONTROLLER
-	listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+	listener.security.protocol.map=$protocols
 	log.dirs=$KAFKA_DIR/data
 	num.partitions=1
 	auto.create.topics.enable=false
@@ -74,24 +86,30 @@ answers() { # port
 	) 2>/dev/null
 }
 
-start_once() {
-	local broker controller
-	read -r broker controller < <(free_ports)
-	KAFKA_DIR=$(mktemp -d "${TMPDIR:-/tmp}/idem-kafka.XXXXXX")
-	write_properties "$broker" "$controller"
-	"${java[@]}" kafka.tools.StorageTool format -t MkU3OEVBNTcwNTJENDM2Qg -c "$KAFKA_DIR/server.properties" \
-		>"$KAFKA_DIR/log" 2>&1 || { cat "$KAFKA_DIR/log" >&2; fail "the storage could not be formatted"; }
+# In the background; its end shows whether it serves.
+launch() {
 	setsid "${java[@]}" kafka.Kafka "$KAFKA_DIR/server.properties" >>"$KAFKA_DIR/log" 2>&1 </dev/null &
 	KAFKA_PID=$!
-	KAFKA_BOOTSTRAP=127.0.0.1:$broker
 	local deadline=$((SECONDS + 60))
 	while [ $SECONDS -lt $deadline ] && kill -0 "$KAFKA_PID" 2>/dev/null; do
-		! answers "$broker" || return 0
+		! answers "${KAFKA_BOOTSTRAP#*:}" || return 0
 		sleep 0.1
 	done
 	tail -20 "$KAFKA_DIR/log" >&2
-	stop
 	return 1
+}
+
+start_once() {
+	local ports proxied
+	read -ra proxied <<<"${KAFKA_ADVERTISED:-}"
+	read -ra ports < <(free_ports $((2 + ${#proxied[@]})))
+	KAFKA_BOOTSTRAP=127.0.0.1:${ports[0]}
+	KAFKA_PROXIED=$(IFS=,; echo "${ports[*]:2}")
+	KAFKA_DIR=$(mktemp -d "${TMPDIR:-/tmp}/idem-kafka.XXXXXX")
+	write_properties "${ports[@]}"
+	"${java[@]}" kafka.tools.StorageTool format -t MkU3OEVBNTcwNTJENDM2Qg -c "$KAFKA_DIR/server.properties" \
+		>"$KAFKA_DIR/log" 2>&1 || { cat "$KAFKA_DIR/log" >&2; fail "the storage could not be formatted"; }
+	launch || { stop; return 1; }
 }
 
 start() {
@@ -111,6 +129,11 @@ stop() {
 	rm -rf "$KAFKA_DIR"
 }
 
+tell() { # file
+	printf '%s=%s\n' KAFKA_BOOTSTRAP "$KAFKA_BOOTSTRAP" KAFKA_PROXIED "$KAFKA_PROXIED" KAFKA_PID "$KAFKA_PID" \
+		KAFKA_DIR "$KAFKA_DIR" >"$1"
+}
+
 case ${1:-} in
 --prepare)
 	prepare
@@ -118,7 +141,13 @@ case ${1:-} in
 --start)
 	[ $# = 2 ] || fail "usage: with_kafka.sh --start FILE"
 	start
-	printf 'KAFKA_BOOTSTRAP=%s\nKAFKA_PID=%s\nKAFKA_DIR=%s\n' "$KAFKA_BOOTSTRAP" "$KAFKA_PID" "$KAFKA_DIR" >"$2"
+	tell "$2"
+	;;
+--up)
+	[ $# = 2 ] || fail "usage: with_kafka.sh --up FILE"
+	. "$2"
+	launch || fail "the broker did not come up again"
+	tell "$2"
 	;;
 --stop)
 	[ $# = 2 ] || fail "usage: with_kafka.sh --stop FILE"
@@ -127,7 +156,7 @@ case ${1:-} in
 	rm -f "$2"
 	;;
 '' | -*)
-	fail "usage: with_kafka.sh COMMAND… | --prepare | --start FILE | --stop FILE"
+	fail "usage: with_kafka.sh COMMAND… | --prepare | --start FILE | --up FILE | --stop FILE"
 	;;
 *)
 	[ -z "${KAFKA_BOOTSTRAP:-}" ] || exec "$@"

@@ -5,6 +5,7 @@
 #                                          server; the status is the command's.  Inside an outer with_postgres.sh
 #                                          (IDEM_TEST_POSTGRES is set) that server is used as it is.
 #   with_postgres.sh --start FILE          start a server that stays; FILE gets the PG… settings, POSTGRES_PID, POSTGRES_DIR
+#   with_postgres.sh --up FILE             start it again on its port and its data, after somebody ended it
 #   with_postgres.sh --stop FILE           stop that one and remove its data
 #
 # POSTGRES_CONF: more lines for postgresql.conf.  POSTGRES_BIN: where initdb and pg_ctl are.
@@ -51,6 +52,18 @@ write_conf() { # port
 	P
 }
 
+# Waits until it serves.
+launch() {
+	cd "$POSTGRES_DIR"
+	as_server "$POSTGRES_BIN/pg_ctl" -D "$POSTGRES_DIR/data" -l "$POSTGRES_DIR/server.log" -w -t 60 start >>log 2>&1 </dev/null || {
+		tail -20 log server.log >&2 || true
+		cd - >/dev/null
+		return 1
+	}
+	POSTGRES_PID=$(head -1 data/postmaster.pid)
+	cd - >/dev/null
+}
+
 start_once() {
 	local port
 	port=$(free_port)
@@ -60,14 +73,8 @@ start_once() {
 	as_server "$POSTGRES_BIN/initdb" -D "$POSTGRES_DIR/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 -N >log 2>&1 ||
 		{ cat log >&2; fail "initdb failed"; }
 	write_conf "$port"
-	if ! as_server "$POSTGRES_BIN/pg_ctl" -D "$POSTGRES_DIR/data" -l "$POSTGRES_DIR/server.log" -w -t 60 start >>log 2>&1 </dev/null; then
-		tail -20 log server.log >&2 || true
-		cd - >/dev/null
-		stop
-		return 1
-	fi
-	POSTGRES_PID=$(head -1 data/postmaster.pid)
 	cd - >/dev/null
+	launch || { stop; return 1; }
 	export PGHOST=127.0.0.1 PGPORT=$port PGUSER=postgres PGDATABASE=postgres IDEM_TEST_POSTGRES=$port
 }
 
@@ -86,12 +93,24 @@ stop() {
 	rm -rf "$POSTGRES_DIR"
 }
 
+tell() { # file
+	printf 'export PGHOST=%s PGPORT=%s PGUSER=%s PGDATABASE=%s IDEM_TEST_POSTGRES=%s\nPOSTGRES_PID=%s\nPOSTGRES_DIR=%s\n' \
+		"$PGHOST" "$PGPORT" "$PGUSER" "$PGDATABASE" "$PGPORT" "$POSTGRES_PID" "$POSTGRES_DIR" >"$1"
+}
+
 case ${1:-} in
 --start)
 	[ $# = 2 ] || fail "usage: with_postgres.sh --start FILE"
 	start
-	printf 'export PGHOST=%s PGPORT=%s PGUSER=%s PGDATABASE=%s IDEM_TEST_POSTGRES=%s\nPOSTGRES_PID=%s\nPOSTGRES_DIR=%s\n' \
-		"$PGHOST" "$PGPORT" "$PGUSER" "$PGDATABASE" "$PGPORT" "$POSTGRES_PID" "$POSTGRES_DIR" >"$2"
+	tell "$2"
+	;;
+--up)
+	[ $# = 2 ] || fail "usage: with_postgres.sh --up FILE"
+	# shellcheck disable=SC1090
+	. "$2"
+	find_programs
+	launch || fail "the server did not come up again"
+	tell "$2"
 	;;
 --stop)
 	[ $# = 2 ] || fail "usage: with_postgres.sh --stop FILE"
@@ -101,7 +120,7 @@ case ${1:-} in
 	rm -f "$2"
 	;;
 "" | --*)
-	fail "usage: with_postgres.sh COMMAND [ARGUMENT…] | --start FILE | --stop FILE"
+	fail "usage: with_postgres.sh COMMAND [ARGUMENT…] | --start FILE | --up FILE | --stop FILE"
 	;;
 *)
 	[ -z "${IDEM_TEST_POSTGRES:-}" ] || exec "$@"
