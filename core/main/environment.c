@@ -28,7 +28,8 @@ static bool is_inherited(const char *variable)
 	        "TSAN_OPTIONS=",
 #ifdef IDEM_FAILPOINTS
 	        "IDEM_FAILPOINTS",
-	        "IDEM_CLOCK_OFFSET_MS=",
+	        "IDEM_CLOCK_",
+	        "LD_PRELOAD=", /* a test's clock */
 #endif
 	};
 

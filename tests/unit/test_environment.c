@@ -7,14 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef IDEM_FAILPOINTS
+#define IN_TESTS_ONLY true
+#else
+#define IN_TESTS_ONLY false
+#endif
+
 static const struct {
 	const char *variable;
 	bool inherited;
 } variables[] = {
-        {"PATH=/bin", true},        {"TZ=UTC", true},           {"LC_ALL=C", true},
-        {"ASAN_OPTIONS=x", true},   {"PATHOLOGY=x", false},     {"IDEM_DATABASE_PASSWORD=x", false},
-        {"PGPASSWORD=x", false},    {"PGSERVICE=x", false},     {"AWS_SECRET_KEY=x", false},
-        {"NOTIFY_SOCKET=x", false}, {"LD_PRELOAD=x.so", false}, {"", false},
+        {"PATH=/bin", true},
+        {"TZ=UTC", true},
+        {"LC_ALL=C", true},
+        {"ASAN_OPTIONS=x", true},
+        {"PATHOLOGY=x", false},
+        {"IDEM_DATABASE_PASSWORD=x", false},
+        {"PGPASSWORD=x", false},
+        {"PGSERVICE=x", false},
+        {"AWS_SECRET_KEY=x", false},
+        {"NOTIFY_SOCKET=x", false},
+        {"LD_PRELOAD=x.so", IN_TESTS_ONLY},
+        {"", false},
 };
 
 START_TEST(only_what_is_listed_is_inherited)

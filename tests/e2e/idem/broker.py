@@ -42,6 +42,16 @@ class Broker:
                                                      "queue.buffering.max.messages": 1000000,
                                                      "message.max.bytes": 20000000}))
 
+    def reader(self):
+        """A consumer of no group that is told what it reads."""
+        return kafka.Consumer(self._conf(**{"group.id": "idem-test-reader", "enable.auto.commit": False,
+                                            "fetch.message.max.bytes": 20000000, "auto.offset.reset": "earliest"}))
+
+    def patient_producer(self):
+        """One that gives nothing up while the broker is away."""
+        return kafka.Producer(self._conf(**{"enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": 0,
+                                            "queue.buffering.max.messages": 1000000}))
+
     def _conf(self, **more):
         return {"bootstrap.servers": self.bootstrap, "log_level": 0, "fetch.wait.max.ms": 50, **more}
 

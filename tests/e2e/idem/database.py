@@ -55,6 +55,10 @@ class Database:
         self.server, self.name = server, name
         self.connection = server.connect(name)
 
+    def steady(self):
+        """The same one for somebody who outlives the server."""
+        return SteadyDatabase(self.server, self.name)
+
     @property
     def conninfo(self):
         """The host's."""
@@ -127,3 +131,24 @@ class Database:
     def drop(self):
         self.connection.close()
         self.server.run(f"DROP DATABASE IF EXISTS {self.name} WITH (FORCE)")
+
+
+class SteadyDatabase(Database):
+    """One connection that is made anew after every error: psycopg2.Error as long as the server is away.  For one thread."""
+
+    def __init__(self, server, name):  # without a connection yet
+        self.server, self.name, self.connection = server, name, None
+
+    def run(self, sql, *parameters):
+        if self.connection is None:
+            self.connection = self.server.connect(self.name)
+        try:
+            return super().run(sql, *parameters)
+        except psycopg2.Error:
+            self.close()
+            raise
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
