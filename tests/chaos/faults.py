@@ -158,9 +158,15 @@ class Strikes:
     # PostgreSQL and the broker ---------------------------------------------------------------------------------------
 
     def pg_terminate(self, fault, outcome):
-        ports = self.field.sites[fault.host].pg.state()[2]
         database = self.field.bench.database.steady()
-        database.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE client_port = ANY(%s)", ports)
+
+        def is_done():
+            with contextlib.suppress(psycopg2.Error):  # it may be restarting
+                ports = self.field.sites[fault.host].pg.state()[2]
+                return database.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE client_port = ANY(%s)", ports)
+            return False
+        wait.until(is_done, "backends to terminate", 60)
+        outcome.at = time.time()
         database.close()
         yield
 

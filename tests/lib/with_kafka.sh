@@ -90,7 +90,7 @@ answers() { # port
 launch() {
 	setsid "${java[@]}" kafka.Kafka "$KAFKA_DIR/server.properties" >>"$KAFKA_DIR/log" 2>&1 </dev/null &
 	KAFKA_PID=$!
-	local deadline=$((SECONDS + 60))
+	local deadline=$((SECONDS + 180)) # 4 s on an idle machine
 	while [ $SECONDS -lt $deadline ] && kill -0 "$KAFKA_PID" 2>/dev/null; do
 		! answers "${KAFKA_BOOTSTRAP#*:}" || return 0
 		sleep 0.1

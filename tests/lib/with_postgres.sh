@@ -55,7 +55,7 @@ write_conf() { # port
 # Waits until it serves.
 launch() {
 	cd "$POSTGRES_DIR"
-	as_server "$POSTGRES_BIN/pg_ctl" -D "$POSTGRES_DIR/data" -l "$POSTGRES_DIR/server.log" -w -t 60 start >>log 2>&1 </dev/null || {
+	as_server "$POSTGRES_BIN/pg_ctl" -D "$POSTGRES_DIR/data" -l "$POSTGRES_DIR/server.log" -w -t 180 start >>log 2>&1 </dev/null || {
 		tail -20 log server.log >&2 || true
 		cd - >/dev/null
 		return 1
