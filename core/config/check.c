@@ -137,8 +137,13 @@ static void check_retry(const struct checked *checked)
 {
 	const struct config_pipeline *pipeline = checked->pipeline;
 
-	if (pipeline->retry.mode == CONFIG_RETRY_PARKED)
-		mistake(checked, "retry.mode", "retry.mode: parked comes with a later release; use in_place or topics");
+	if (pipeline->retry.mode == CONFIG_RETRY_PARKED && pipeline->ordering == CONFIG_ORDERING_NONE)
+		mistake(checked, "retry.mode",
+		        "retry.mode: parked keeps an order, and ordering is none; use topics, or ordering = \"key\"");
+	if (pipeline->retry.max_parked_per_key > pipeline->retry.max_parked)
+		mistake(checked, "retry.max_parked_per_key",
+		        "retry.max_parked_per_key: must not be above retry.max_parked (%" PRId64 ")",
+		        pipeline->retry.max_parked);
 	if (pipeline->retry.mode != CONFIG_RETRY_TOPICS)
 		return;
 	for (size_t tier = 0; pipeline->name && tier < pipeline->retry.delays.count; tier++)
@@ -146,7 +151,7 @@ static void check_retry(const struct checked *checked)
 			check_retry_topic(checked, tier);
 	if (pipeline->ordering != CONFIG_ORDERING_NONE)
 		report_warning(checked->reader->report, reader_member_place(checked->group, "retry.mode"),
-		               "retry.mode: topics gives up the order of a %s when an event is retried; use in_place "
+		               "retry.mode: topics gives up the order of a %s when an event is retried; use parked "
 		               "to keep it",
 		               pipeline->ordering == CONFIG_ORDERING_KEY ? "key" : "partition");
 }

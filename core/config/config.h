@@ -91,6 +91,7 @@ struct config_batch {
 struct config_retry {
 	enum config_retry_mode mode;
 	struct config_durations delays;
+	int64_t max_parked_per_key, max_parked;
 };
 struct config_dedup {
 	int64_t retention_ms, day_ms;

@@ -12,7 +12,7 @@ static const Oid look_up_text_types[] = {OID_TEXT_ARRAY, OID_TEXT};
 static const Oid store_types[] = {OID_TEXT,       OID_TEXT_ARRAY, OID_INT8_ARRAY,
                                   OID_INT8_ARRAY, OID_TEXT_ARRAY, OID_TEXT_ARRAY};
 
-static const char *const route_names[] = {"in_place", "retry", "dead"};
+static const char *const route_names[] = {"in_place", "retry", "dead", "parked"};
 
 static struct pg_statement attempts_statement(int length, char *sql, int param_count, const Oid *types)
 {

@@ -5,7 +5,7 @@
 #include "core/db/pg.h"
 #include <stdint.h>
 
-enum attempt_route { ATTEMPT_IN_PLACE, ATTEMPT_RETRY, ATTEMPT_DEAD };
+enum attempt_route { ATTEMPT_IN_PLACE, ATTEMPT_RETRY, ATTEMPT_DEAD, ATTEMPT_PARKED };
 
 struct attempts {
 	/* $1 uuid[] or text[] keys in order of bytes, $2 text group; returns key, round, attempt, route, reason,

@@ -23,7 +23,8 @@ enum { /* of options without a letter */
        OPTION_RAW,
        OPTION_ALL,
        OPTION_DRY_RUN,
-       OPTION_RATE
+       OPTION_RATE,
+       OPTION_KEY
 };
 #define BIT(option) (1u << ((option)-OPTION_JSON))
 #define TAKES_FILTER                                                                                                   \
@@ -54,6 +55,12 @@ static const struct command commands[] = {
          "send dead letters to their own group again; harmless if repeated"},
         {"dlq", "discard", "", 0, 0, TAKES_ACTION | BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dlq_discard,
          "claim the ids of dead letters, so that no later copy is applied"},
+        {"parked", "list", "", 0, 0, BIT(OPTION_PIPELINE) | BIT(OPTION_KEY) | BIT(OPTION_LIMIT) | BIT(OPTION_CONNINFO),
+         NEEDS_ALL, ctl_parked_list,
+         "the keys that wait for another try, with their first event; with --key its events"},
+        {"parked", "release", "", 0, 0,
+         BIT(OPTION_PIPELINE) | BIT(OPTION_KEY) | BIT(OPTION_ALL) | BIT(OPTION_DRY_RUN) | BIT(OPTION_CONNINFO),
+         NEEDS_ALL, ctl_parked_release, "try parked keys now instead of when they are due"},
         {"schema", "apply", "", 0, 0, BIT(OPTION_CONNINFO) | BIT(OPTION_ROLE), NEEDS_DATABASE, ctl_schema_apply,
          "apply the missing migrations, grant the host's role what it needs"},
         {"schema", "status", "", 0, 0, BIT(OPTION_CONNINFO), NEEDS_DATABASE, ctl_schema_status,
@@ -92,21 +99,23 @@ static void print_help(FILE *out)
 	fputs("\noptions:\n"
 	      "  -c, --config FILE    idemd's configuration\n"
 	      "      --json           print JSON\n"
-	      "      --conninfo TEXT  schema, dedup, dlq: connect with this instead of database.conninfo, e.g. as the\n"
-	      "                       owner of the schema; a password in it shows in ps: use PGPASSFILE\n"
+	      "      --conninfo TEXT  schema, dedup, dlq, parked: connect with this instead of database.conninfo, e.g. "
+	      "as\n"
+	      "                       the owner of the schema; a password in it shows in ps: use PGPASSFILE\n"
 	      "      --role NAME      schema apply: the role idemd connects as, which is granted what it needs\n"
-	      "      --pipeline NAME  dlq: whose dead letters\n"
+	      "      --pipeline NAME  dlq, parked: whose\n"
+	      "      --key KEY        parked: the ordering key, or the whole name that parked list shows\n"
 	      "      --id ID          dlq: the event with this id or business key; may be repeated\n"
 	      "      --reason REASON  dlq: what died of it\n"
 	      "      --origin PLACE   dlq: what came from TOPIC, TOPIC/PARTITION or TOPIC/PARTITION/OFFSET\n"
 	      "      --at PLACE       dlq: the dead letter at PARTITION/OFFSET of the dead letter topic\n"
 	      "      --since TIME     dlq: what died then or later: 2h (ago), 2026-12-01, 2026-12-01T10:00:00 (UTC)\n"
 	      "      --until TIME     dlq: what died before\n"
-	      "      --limit N        dlq: at most so many; list stops at 100, 0 is all\n"
+	      "      --limit N        dlq, parked list: at most so many; list stops at 100, 0 is all\n"
 	      "      --open           dlq list: only those that are not claimed\n"
 	      "      --raw            dlq show: the payload's bytes and nothing else\n"
-	      "      --all            dlq replay, discard: all of them\n"
-	      "      --dry-run        dlq replay, discard: say what would be done, change nothing\n"
+	      "      --all            dlq replay, discard; parked release: all of them\n"
+	      "      --dry-run        the same: say what would be done, change nothing\n"
 	      "      --rate N         dlq replay: at most N a second\n"
 	      "      --version        print the version\n"
 	      "  -h, --help           print this\n"
@@ -211,6 +220,7 @@ static const struct option options[] = {
         {"all", no_argument, NULL, OPTION_ALL},
         {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
         {"rate", required_argument, NULL, OPTION_RATE},
+        {"key", required_argument, NULL, OPTION_KEY},
         {"version", no_argument, NULL, OPTION_VERSION},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -259,6 +269,8 @@ static const char **text_of(struct ctl *ctl, int option)
 		return &ctl->dlq.limit;
 	case OPTION_RATE:
 		return &ctl->dlq.rate;
+	case OPTION_KEY:
+		return &ctl->key;
 	default:
 		return NULL;
 	}

@@ -33,6 +33,7 @@ struct ctl {
 	const char *const *words; /* behind the command's own */
 	size_t word_count;
 	struct ctl_dlq dlq;
+	const char *key; /* parked; NULL: not given */
 };
 
 /* An error as its exit status, told on stderr. */
@@ -55,6 +56,8 @@ int ctl_dlq_list(const struct ctl *ctl);
 int ctl_dlq_show(const struct ctl *ctl);
 int ctl_dlq_replay(const struct ctl *ctl);
 int ctl_dlq_discard(const struct ctl *ctl);
+int ctl_parked_list(const struct ctl *ctl);
+int ctl_parked_release(const struct ctl *ctl);
 int ctl_plugin_inspect(const struct ctl *ctl);
 int ctl_plugin_check(const struct ctl *ctl);
 int ctl_status(const struct ctl *ctl);

@@ -6,7 +6,7 @@ idemd_LDADD = libidemcore.a $(LIBS_ALL)
 idemctl_SOURCES = core/main/idemctl.c core/main/idemctl.h core/main/idemctl_dedup.c core/main/idemctl_dlq.c \
 	core/main/dlq.c core/main/dlq.h core/main/dlq_arguments.c core/main/dlq_arguments.h \
 	core/main/dlq_print.c core/main/dlq_print.h \
-	core/main/idemctl_plugin.c core/main/idemctl_schema.c core/main/idemctl_status.c core/main/http_get.c core/main/http_get.h
+	core/main/idemctl_parked.c core/main/idemctl_plugin.c core/main/idemctl_schema.c core/main/idemctl_status.c core/main/http_get.c core/main/http_get.h
 idemctl_LDADD = libidemcore.a $(LIBS_ALL)
 EXTRA_DIST += core/main/README.md
 

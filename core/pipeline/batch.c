@@ -29,9 +29,11 @@ void batch_reset(struct batch *batch)
 		call_done(&batch->calls[batch->calls_count - 1]); /* of handle_batch */
 	arena_reset(&batch->arena);
 	batch->entries = NULL;
-	batch->count = batch->claim_count = batch->pending_count = batch->savepoints = 0;
+	batch->count = batch->claim_count = batch->pending_count = batch->savepoints = batch->parked_count = 0;
 	batch->transaction_id[0] = '\0';
 	batch->checks_each_chunk = batch->had_miss = batch->reads = batch->holds = false;
+	batch->has_released = false;
+	batch->parked = NULL;
 	batch->handled = batch->ahead = 0;
 	batch->set_metrics = NULL;
 	batch->current = NULL;
@@ -240,9 +242,10 @@ const char *batch_event_name(const struct entry *entry)
 
 /* ---- the steps ---- */
 
-static bool batch_has_claims(const struct batch *batch)
+/* A released event has a row, whatever it turns out to be now. */
+static bool batch_needs_transaction(const struct batch *batch)
 {
-	return batch->claim_count > 0;
+	return batch->claim_count > 0 || batch->has_released;
 }
 
 /* Does what is decided about one of them hold for the other?  A replay starts anew. */
@@ -265,6 +268,8 @@ static void batch_judge_copies(struct batch *batch)
 		if (original->outcome == OUTCOME_DONE || (original->outcome == OUTCOME_DUPLICATE && is_same)) {
 			entry->outcome = OUTCOME_DUPLICATE;
 			entry->is_conflict = !is_same || original->is_conflict;
+		} else if (original->outcome == OUTCOME_PARKED && is_same) {
+			entry->outcome = OUTCOME_DUPLICATE;
 		} else if (original->outcome == OUTCOME_DEAD && is_same) {
 			batch_reject(batch, entry, original->reason, original->error_text);
 		} else if (original->outcome == OUTCOME_RETRY && is_same && !batch->engine->keeps_order) {
@@ -295,10 +300,12 @@ bool batch_run(struct batch *batch, struct record *const *records, size_t count)
 	batch_open(batch, records, count);
 	if (batch->failure != BATCH_FINE)
 		return false;
-	if (batch_has_claims(batch)) {
+	if (batch_needs_transaction(batch)) {
 		bool is_fine = batch_claim(batch) &&
 		               (batch->engine->has_batch ? batch_handle_sets(batch) : batch_handle(batch)) &&
 		               batch_flush(batch);
+		if (is_fine)
+			batch_park_decide(batch);
 		if (is_fine)
 			batch_judge_copies(batch);
 		if (!is_fine || !batch_commit(batch))

@@ -4,10 +4,12 @@
  *   batch_open         records become entries: envelope, place of the id  batch_open.c
  *   batch_claim        BEGIN, claim all ids, tell duplicates              batch_claim.c
  *                      and what was decided before a crash           batch_attempts.c
+ *                      and whose key is parked                           batch_park.c
  *   batch_handle       call the handler for each new event                batch_handle.c, batch_query.c
  *   batch_handle_sets  the same in one call, with handle_batch            batch_set.c
  *   batch_flush        send queued statements in chunks, find culprits    batch_flush.c, batch_order.c
  *   batch_commit       release what is not done, check, COMMIT            batch_commit.c
+ *                      behind what is to be parked                 batch_park_write.c
  *
  * Each step returns false when the transaction can't go on; batch->failure says why and what the worker must do. */
 #ifndef IDEM_PIPELINE_BATCH_H
@@ -25,7 +27,8 @@ enum outcome {
 	OUTCOME_IGNORED,
 	OUTCOME_RETRY, /* undone; its delay, then again: in place or by a retry topic */
 	OUTCOME_DEAD,  /* undone; dead letter with entry->reason */
-	OUTCOME_BACK   /* undone through no fault of its own: an earlier event of its lane has to go first */
+	OUTCOME_BACK,  /* undone through no fault of its own: an earlier event of its lane has to go first */
+	OUTCOME_PARKED /* undone; in the database, to be tried again or behind its key */
 };
 
 struct entry {        /* one record of the batch */
@@ -43,6 +46,10 @@ struct entry {        /* one record of the batch */
 	bool has_attempt;                /* a row of event_attempt is there */
 	bool as_stored;                  /* goes where that row says: there is nothing new to write */
 	bool is_conflict;                /* same id, other content than what was processed */
+	struct bytes lane_key;           /* in parked_key; absent: has no order */
+	struct parked *parked;           /* its key is parked; NULL: it is not */
+	bool is_behind;                  /* BACK or PARKED: for the key, it was not tried */
+	int64_t hold_ms;                 /* BACK: its lane waits so long */
 	uint32_t attempt;
 	enum outcome outcome;
 	const char *reason;      /* of RETRY and DEAD */
@@ -68,6 +75,16 @@ struct claim_group {
 	size_t count;
 	struct bytes keys; /* as an array, once it was sent; absent: not yet */
 };                         /* sorted by key, no copies */
+
+struct parked { /* a key of the batch that is parked, or is to be */
+	struct bytes key;
+	int64_t events;    /* in the database, with those that this batch parks */
+	size_t released;   /* entries of this batch that are among them */
+	size_t valid;      /* … and the first ones there, in order */
+	bool is_exhausted; /* all that is parked is in this batch */
+	bool is_new;       /* not in the database yet */
+	int64_t wait_ms;   /* to the next try; -1: does not change */
+};
 
 struct set { /* the events of one call of handle_batch */
 	struct entry **entries;
@@ -104,9 +121,12 @@ struct batch {
 	struct idem_call *failed; /* of this run: the call whose statement failed first, while the plugin waited */
 	struct queued *culprit;   /* that statement, when it was a queued one */
 	struct error culprit_error;
-	bool reads;   /* the run made a query: its savepoint r stands, its statements are sent at once */
-	size_t ahead; /* answers of batch_queue_ahead still to come */
-	bool holds;   /* some entry is RETRY or BACK: its lane is held back */
+	bool reads;            /* the run made a query: its savepoint r stands, its statements are sent at once */
+	size_t ahead;          /* answers of batch_queue_ahead still to come */
+	bool holds;            /* some entry is RETRY or BACK: its lane is held back */
+	bool has_released;     /* some record was parked */
+	struct parked *parked; /* room for one per entry */
+	size_t parked_count;
 	enum batch_failure failure;
 	struct error error;
 };
@@ -136,7 +156,23 @@ struct bytes batch_stored_key(const struct entry *entry);
 bool batch_attempts_to_write(const struct batch *batch);
 bool batch_attempts_queue(struct batch *batch) MUST_CHECK;
 /* The same for what was decided after its transaction was gone, in one of its own. */
-bool batch_attempts_write_alone(struct batch *batch) MUST_CHECK;
+bool batch_write_alone(struct batch *batch) MUST_CHECK;
+/* Parked keys (ENGINE section 7).  Asks which keys of the batch are parked, and locks them; nothing is asked where
+ * nothing can be. */
+bool batch_park_asks(const struct batch *batch);
+bool batch_park_ask(struct batch *batch) MUST_CHECK;
+void batch_park_take(struct batch *batch, const PGresult *result);
+/* With the claims known: which released events are the first of their key, and what has to be parked behind others. */
+bool batch_park_judge(struct batch *batch) MUST_CHECK;
+/* At the end: what is to be tried again, and what follows it in its lane, is parked, as far as the limits allow. */
+void batch_park_decide(struct batch *batch);
+bool batch_park_to_write(const struct batch *batch);
+/* An event that is there already becomes a duplicate. */
+bool batch_park_write(struct batch *batch) MUST_CHECK;
+/* How often it was tried so far, and why it is parked. */
+uint32_t batch_park_attempt(const struct entry *entry);
+const char *batch_park_reason(const struct entry *entry);
+struct parked *batch_park_find(struct batch *batch, struct bytes key);
 extern const char batch_begin[]; /* BEGIN as every transaction of a batch has it */
 extern const struct call_backend batch_backend;
 

@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/db/array.h"
 #include "core/pipeline/batch.h"
+#include "core/pipeline/released.h"
 
 struct stored_attempt { /* a row */
 	int64_t round, attempt;
@@ -64,12 +65,26 @@ static void attempts_suspect(struct batch *batch, struct entry *entry, const str
 	}
 }
 
+/* It waits in the database, so this is a copy of it; or the COMMIT that parked it went through, and its answer was
+ * lost. */
+static void attempts_is_parked(struct entry *entry)
+{
+	if (entry->outcome != OUTCOME_OPEN)
+		return;
+	entry->outcome = entry->record->park_sent ? OUTCOME_PARKED : OUTCOME_DUPLICATE;
+	entry->as_stored = true;
+}
+
 static void attempts_judge(struct batch *batch, struct entry *entry, const struct stored_attempt *stored)
 {
 	bool is_in_place =
-	        stored->route == ATTEMPT_IN_PLACE ||
+	        stored->route == ATTEMPT_IN_PLACE || stored->route == ATTEMPT_PARKED ||
 	        (stored->route == ATTEMPT_RETRY && batch->engine->pipeline->retry.mode != CONFIG_RETRY_TOPICS);
 	entry->has_attempt = true;
+	if (stored->route == ATTEMPT_PARKED && !entry->record->released) {
+		attempts_is_parked(entry);
+		return;
+	}
 	if (entry->outcome != OUTCOME_OPEN || stored->round < (int64_t)entry->event.round)
 		return; /* decided already; or an operator's replay, which starts anew */
 	if (stored->round > (int64_t)entry->event.round) {
@@ -113,11 +128,14 @@ void batch_attempts_take(struct batch *batch, const struct claim_group *group, c
 static bool attempts_is_new(const struct entry *entry)
 {
 	return entry->claimed && !entry->as_stored &&
-	       (entry->outcome == OUTCOME_RETRY || entry->outcome == OUTCOME_DEAD);
+	       (entry->outcome == OUTCOME_RETRY || entry->outcome == OUTCOME_DEAD || entry->outcome == OUTCOME_PARKED);
 }
 
+/* A parked event that turned out to be a duplicate, or is not this plugin's any more, leaves no row either. */
 static bool attempts_is_over(const struct entry *entry)
 {
+	if (entry->record->released && (entry->outcome == OUTCOME_DUPLICATE || entry->outcome == OUTCOME_IGNORED))
+		return !entry->record->released->is_buried;
 	return entry->has_attempt && entry->outcome == OUTCOME_DONE;
 }
 
@@ -133,6 +151,8 @@ static enum attempt_route attempts_route(const struct batch *batch, const struct
 {
 	if (entry->outcome == OUTCOME_DEAD)
 		return ATTEMPT_DEAD;
+	if (entry->outcome == OUTCOME_PARKED)
+		return ATTEMPT_PARKED;
 	return batch->engine->pipeline->retry.mode == CONFIG_RETRY_TOPICS ? ATTEMPT_RETRY : ATTEMPT_IN_PLACE;
 }
 
@@ -164,9 +184,9 @@ static struct attempt_columns attempts_collect(struct batch *batch)
 			continue;
 		columns.keys[at] = batch_stored_key(entry);
 		columns.routes[at] = bytes_from_string(attempt_route_name(attempts_route(batch, entry)));
-		columns.reasons[at] = bytes_from_string(entry->reason);
+		columns.reasons[at] = bytes_from_string(batch_park_reason(entry));
 		columns.rounds[at] = entry->event.round;
-		columns.attempts[at] = entry->attempt;
+		columns.attempts[at] = batch_park_attempt(entry);
 		columns.count++;
 	}
 	return columns;
@@ -198,13 +218,19 @@ static bool attempts_queue_store(struct batch *batch)
 	return pg_queue(batch->pg, &batch->engine->attempts->store, &params, &error) || batch_fail_host(batch, &error);
 }
 
+/* Of one that may have no place any more. */
+static struct bytes attempts_key(const struct entry *entry)
+{
+	return entry->record->released ? bytes_from_string(entry->record->released->event_id) : batch_stored_key(entry);
+}
+
 static bool attempts_queue_forget(struct batch *batch)
 {
 	struct bytes *keys = arena_alloc(&batch->arena, batch->count * sizeof(*keys));
 	size_t count = 0;
 	for (size_t i = 0; i < batch->count; i++)
 		if (attempts_is_over(&batch->entries[i]))
-			keys[count++] = batch_stored_key(&batch->entries[i]);
+			keys[count++] = attempts_key(&batch->entries[i]);
 	if (count == 0)
 		return true;
 	struct bytes array = array_from_bytes(&batch->arena, ARRAY_TEXT, keys, count);
@@ -219,11 +245,4 @@ static bool attempts_queue_forget(struct batch *batch)
 bool batch_attempts_queue(struct batch *batch)
 {
 	return attempts_queue_store(batch) && attempts_queue_forget(batch);
-}
-
-bool batch_attempts_write_alone(struct batch *batch)
-{
-	return !batch_attempts_to_write(batch) ||
-	       (batch_queue_sql(batch, batch_begin) && batch_attempts_queue(batch) &&
-	        batch_queue_sql(batch, "COMMIT") && batch_sync(batch) && batch_read_to_sync(batch));
 }

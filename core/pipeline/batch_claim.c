@@ -87,6 +87,8 @@ static bool claim_send(struct batch *batch)
 	for (size_t i = 0; i < batch->claim_count; i++)
 		if (!batch_attempts_ask(batch, &batch->claims[i]))
 			return false;
+	if (batch_park_asks(batch) && !batch_park_ask(batch))
+		return false;
 	if (!pg_queue(batch->pg, &wait_as_before, NULL, &error) || !pg_queue(batch->pg, &transaction_id, NULL, &error))
 		return batch_fail_host(batch, &error);
 	return batch_sync(batch);
@@ -145,6 +147,7 @@ static bool claim_read(struct batch *batch)
 {
 	enum { SKIP = 1 }; /* SET LOCAL */
 	size_t at = 0, attempts = SKIP + batch->claim_count, end = attempts + batch->claim_count;
+	size_t parked = batch_park_asks(batch) ? end : SIZE_MAX;
 	for (PGresult *result;; at++, PQclear(result)) {
 		if (!batch_next(batch, &result))
 			return false;
@@ -158,6 +161,8 @@ static bool claim_read(struct batch *batch)
 			claim_take(&batch->claims[at - SKIP], result);
 		else if (at >= attempts && at < end)
 			batch_attempts_take(batch, &batch->claims[at - attempts], result);
+		else if (at == parked)
+			batch_park_take(batch, result);
 		else if (PQresultStatus(result) == PGRES_TUPLES_OK)
 			snprintf(batch->transaction_id, sizeof(batch->transaction_id), "%s", PQgetvalue(result, 0, 0));
 	}
@@ -229,5 +234,5 @@ bool batch_claim(struct batch *batch)
 	if (!claim_send(batch) || !claim_read(batch))
 		return false;
 	(void)FAILPOINT("after_claim");
-	return claim_judge_duplicates(batch);
+	return claim_judge_duplicates(batch) && batch_park_judge(batch);
 }

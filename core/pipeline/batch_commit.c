@@ -70,6 +70,15 @@ static bool commit_release(struct batch *batch)
 	return found == expected || commit_release_failed(batch, expected, found);
 }
 
+/* Should the answer be lost, the rows tell. */
+static void commit_note_sent(struct entry *entry)
+{
+	if (entry->claimed && entry->outcome == OUTCOME_DONE)
+		entry->record->commit_sent = true;
+	if (entry->claimed && entry->outcome == OUTCOME_PARKED)
+		entry->record->park_sent = true;
+}
+
 static bool commit_send(struct batch *batch)
 {
 	const char *values[] = {batch->transaction_id};
@@ -79,8 +88,7 @@ static bool commit_send(struct batch *batch)
 	    !pg_queue_sql(batch->pg, "COMMIT", &error))
 		return batch_fail_host(batch, &error);
 	for (size_t i = 0; i < batch->count; i++)
-		if (batch->entries[i].claimed && batch->entries[i].outcome == OUTCOME_DONE)
-			batch->entries[i].record->commit_sent = true;
+		commit_note_sent(&batch->entries[i]);
 	return batch_sync(batch);
 }
 
@@ -98,7 +106,7 @@ static void commit_known(struct batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++)
 		if (batch->entries[i].claimed)
-			batch->entries[i].record->commit_sent = false;
+			batch->entries[i].record->commit_sent = batch->entries[i].record->park_sent = false;
 }
 
 /* The transaction is gone.  Alone, it is the event's failure. */
@@ -111,7 +119,7 @@ static bool commit_refused(struct batch *batch, const struct error *error)
 	if (batch->count > 1)
 		return batch_fail(batch, BATCH_AGAIN, error);
 	batch_judge_error(batch, entry, error);
-	return batch_attempts_write_alone(batch);
+	return batch_write_alone(batch);
 }
 
 static void commit_succeeded(struct batch *batch)
@@ -157,12 +165,20 @@ static bool commit_read(struct batch *batch)
 	return batch_fail(batch, BATCH_AGAIN, &error);
 }
 
+bool batch_write_alone(struct batch *batch)
+{
+	batch_park_decide(batch);
+	return (!batch_attempts_to_write(batch) && !batch_park_to_write(batch)) ||
+	       (batch_execute(batch, batch_begin) && batch_park_write(batch) && batch_attempts_queue(batch) &&
+	        batch_queue_sql(batch, "COMMIT") && batch_sync(batch) && batch_read_to_sync(batch));
+}
+
 bool batch_commit(struct batch *batch)
 {
-	if (!commit_has_done(batch) && !batch_attempts_to_write(batch))
+	if (!commit_has_done(batch) && !batch_attempts_to_write(batch) && !batch_park_to_write(batch))
 		return batch_execute(batch, "ROLLBACK");
 	(void)FAILPOINT("before_commit");
-	return commit_release(batch) && commit_send(batch) && commit_read(batch);
+	return batch_park_write(batch) && commit_release(batch) && commit_send(batch) && commit_read(batch);
 }
 
 /* ---- after a theft ---- */

@@ -1,9 +1,13 @@
 /* Steps 2 and 5a: records become entries, and each entry's id gets its place. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/event/content_hash.h"
 #include "core/pipeline/batch.h"
+#include "core/pipeline/released.h"
+#include "core/pipeline/tracker.h"
 
 /* An id that is not of version 7, or a business key, has no time. */
 static int64_t entry_id_time_ms(const struct entry *entry)
@@ -84,20 +88,61 @@ static void batch_place(struct batch *batch, struct entry *entry)
 	}
 }
 
+/* An index holds no longer ones. */
+#define LANE_KEY_MAX_BYTES 1024
+
+/* What the lane is called in parked_key. */
+static struct bytes entry_lane_key(struct batch *batch, const struct entry *entry)
+{
+	const struct record *record = entry->record;
+	struct arena *arena = &batch->arena;
+	struct bytes key = entry->event.order_key;
+	if (record->released)
+		return record->released->key;
+	if (!batch->engine->parking.is_on || batch->engine->pipeline->ordering == CONFIG_ORDERING_NONE)
+		return BYTES_NONE;
+	if (batch->engine->pipeline->ordering != CONFIG_ORDERING_KEY || !key.ptr)
+		return bytes_from_string(arena_printf(arena, "partition:%s/%d", partition_topic(record->partition),
+		                                      (int)partition_number(record->partition)));
+	size_t kept = key.len < LANE_KEY_MAX_BYTES ? key.len : LANE_KEY_MAX_BYTES;
+	char *text = arena_alloc(arena, sizeof("key:") + kept + 17);
+	memcpy(text, "key:", 4);
+	memcpy(text + 4, key.ptr, kept);
+	if (kept < key.len)
+		kept += (size_t)snprintf(text + 4 + kept, 18, "#%016llx", (unsigned long long)content_hash(key));
+	return (struct bytes){text, 4 + kept};
+}
+
+static void batch_view_record(struct batch *batch, const struct record *record, struct kafka_record *out_view)
+{
+	if (record->released)
+		*out_view = record->released->record;
+	else
+		kafka_record_from_message(record->message, &batch->arena, out_view);
+}
+
+/* What it was tried before, its headers do not know. */
+static uint32_t record_attempt(const struct record *record)
+{
+	return record->released ? record->released->attempt + 1 : record->attempt;
+}
+
 static void batch_open_entry(struct batch *batch, struct entry *entry, struct record *record)
 {
 	struct kafka_record view;
 	entry->index = (size_t)(entry - batch->entries);
 	entry->record = record;
 	entry->was_sent = record->commit_sent;
-	kafka_record_from_message(record->message, &batch->arena, &view);
+	batch->has_released |= record->released != NULL;
+	batch_view_record(batch, record, &view);
 	envelope_open(&batch->engine->envelope, &view, &batch->arena, &entry->event);
-	if (record->attempt) { /* tried before in place: its headers do not know */
-		entry->event.attempt = record->attempt;
-		entry->event.retried = true;
+	if (record_attempt(record)) {
+		entry->event.attempt = record_attempt(record);
+		entry->event.retried = entry->event.attempt > 1;
 	}
 	entry->attempt = entry->event.attempt;
-	if (entry->event.state == EVENT_IGNORED) {
+	entry->lane_key = entry_lane_key(batch, entry);
+	if (entry->event.state == EVENT_IGNORED || (record->released && record->released->is_buried)) {
 		entry->outcome = OUTCOME_IGNORED;
 		return;
 	}
@@ -120,6 +165,8 @@ static int entry_compare(const void *a, const void *b)
 		order = left->key.len < right->key.len ? -1 : 1;
 	if (order != 0)
 		return order;
+	if (!left->record->released != !right->record->released) /* what is parked decides about its copies */
+		return left->record->released ? -1 : 1;
 	return left->index < right->index ? -1 : left->index > right->index;
 }
 

@@ -5,10 +5,12 @@
 #include "core/config/config.h"
 #include "core/db/attempts.h"
 #include "core/db/dedup.h"
+#include "core/db/parked.h"
 #include "core/event/event.h"
 #include "core/pipeline/blame.h"
 #include "core/pipeline/gate.h"
 #include "core/pipeline/lanes.h"
+#include "core/pipeline/parking.h"
 #include "core/pipeline/solo.h"
 #include "core/plugin/plugin.h"
 #include "core/retry/router.h"
@@ -23,6 +25,8 @@ struct engine {
 	struct envelope envelope;
 	struct dedup *dedup;
 	struct attempts *attempts;
+	struct parked_statements *parked;
+	struct parking parking;
 	struct router *router;
 	struct lanes *lanes;
 	struct metrics_page *metrics;

@@ -7,26 +7,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* previous NULL: to the front. */
+static void insert(struct lane *lane, struct record *previous, struct record *record)
+{
+	struct record **place = previous ? &previous->next : &lane->first;
+	record->lane = lane;
+	record->next = *place;
+	*place = record;
+	if (!record->next)
+		lane->last = record;
+	lane->count++;
+}
+
+/* The last of those in front that were parked: they are older than whatever came from Kafka.  NULL: none. */
+static struct record *last_released(const struct lane *lane)
+{
+	struct record *last = NULL;
+	for (struct record *each = lane->first; each && each->released; each = each->next)
+		last = each;
+	return last;
+}
+
 void lane_push_tail(struct lane *lane, struct record *record)
 {
-	record->lane = lane;
-	record->next = NULL;
-	if (lane->last)
-		lane->last->next = record;
-	else
-		lane->first = record;
-	lane->last = record;
-	lane->count++;
+	insert(lane, record->released ? last_released(lane) : lane->last, record);
 }
 
 void lane_push_head(struct lane *lane, struct record *record)
 {
-	record->lane = lane;
-	record->next = lane->first;
-	lane->first = record;
-	if (!lane->last)
-		lane->last = record;
-	lane->count++;
+	insert(lane, record->released ? NULL : last_released(lane), record);
 }
 
 struct record *lane_pop_head(struct lane *lane)

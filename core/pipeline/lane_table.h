@@ -28,6 +28,7 @@ struct lane {
 	char own_key[LANE_KEY_INLINE];
 };
 
+/* Records that were parked stand before all others, in the order they were pushed. */
 void lane_push_tail(struct lane *lane, struct record *record);
 void lane_push_head(struct lane *lane, struct record *record);
 struct record *lane_pop_head(struct lane *lane); /* of a lane that has one */

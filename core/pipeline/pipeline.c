@@ -13,6 +13,7 @@
 #include "core/kafka/client.h"
 #include "core/pipeline/crash.h"
 #include "core/pipeline/engine.h"
+#include "core/pipeline/released.h"
 #include "core/pipeline/side.h"
 #include "core/pipeline/source.h"
 #include "core/pipeline/watch.h"
@@ -138,21 +139,44 @@ static void pipeline_progress_written(void *self, bool written, const struct ded
 	source_progress_written(((struct pipeline *)self)->source, written, rows, count);
 }
 
+/* ---- parked events, between the same two ---- */
+
+static void pipeline_parked(void *self, struct parked_take *take)
+{
+	side_take_parked(((struct pipeline *)self)->side, take);
+}
+
+static void pipeline_parked_taken(void *self, struct parked_take *take)
+{
+	source_parked_taken(((struct pipeline *)self)->source, take);
+}
+
 /* ---- retry and dead letter records ---- */
 
 static void pipeline_routed(void *self, void *opaque, enum route route)
 {
 	struct pipeline *pipeline = self;
+	struct record *record = opaque;
+	if (record->released) {
+		metrics_add(pipeline->engine.metrics, METRIC_parked_dead, 1);
+		source_bury(pipeline->source, record);
+		return;
+	}
 	metrics_add(pipeline->engine.metrics, route == ROUTE_DEAD ? METRIC_events_dead : METRIC_events_retried, 1);
-	record_finish(opaque);
+	record_finish(record);
 }
 
 static void pipeline_route_trouble(void *self, void *opaque, const struct error *error)
 {
 	const struct record *record = opaque;
 	metrics_add(((struct pipeline *)self)->engine.metrics, METRIC_route_errors, 1);
-	log_write_limited(LOG_route_failed, "offset %lld of %s/%d is held: %s", (long long)record->message->offset,
-	                  partition_topic(record->partition), partition_number(record->partition), error->text);
+	if (record->released)
+		log_write_limited(LOG_route_failed, "parked event %s is held: %s", record->released->event_id,
+		                  error->text);
+	else
+		log_write_limited(LOG_route_failed, "offset %lld of %s/%d is held: %s",
+		                  (long long)record->message->offset, partition_topic(record->partition),
+		                  partition_number(record->partition), error->text);
 }
 
 /* ---- opening, in order; each fills *out_status when it fails ---- */
@@ -189,6 +213,21 @@ static bool pipeline_open_plugin(struct pipeline *pipeline, const char *path, in
 	return true;
 }
 
+/* With another retry.mode what is parked is still released, and what comes for its key parked behind it. */
+static bool pipeline_open_parked(struct pipeline *pipeline, struct pg *pg, struct error *error)
+{
+	struct engine *engine = &pipeline->engine;
+	struct parking *parking = &engine->parking;
+	const char *schema = engine->config->database.schema;
+	atomic_store(&parking->next_due_ms, INT64_MAX);
+	parking->parks = engine->pipeline->retry.mode == CONFIG_RETRY_PARKED;
+	if (!parked_any(pg, schema, engine->pipeline->name, &parking->is_on, error))
+		return false;
+	parking->is_on |= parking->parks;
+	engine->parked = parked_statements_create(pg, schema);
+	return true;
+}
+
 static bool pipeline_open_database(struct pipeline *pipeline, struct pg **out_pg, int *out_status)
 {
 	struct engine *engine = &pipeline->engine;
@@ -206,6 +245,10 @@ static bool pipeline_open_database(struct pipeline *pipeline, struct pg **out_pg
 	if (pg && schema_check(pg, options.schema, &error))
 		engine->dedup = dedup_open(pg, &options, &error);
 	if (!engine->dedup) {
+		pg_close(pg);
+		return pipeline_failed(LOG_database_lost, &error, CHILD_SERVICE_MISSING, out_status);
+	}
+	if (!pipeline_open_parked(pipeline, pg, &error)) {
 		pg_close(pg);
 		return pipeline_failed(LOG_database_lost, &error, CHILD_SERVICE_MISSING, out_status);
 	}
@@ -290,6 +333,8 @@ static bool pipeline_open_source(struct pipeline *pipeline, int *out_status)
 	        .metrics = engine->metrics,
 	        .on_progress = pipeline_progress,
 	        .on_progress_wait = pipeline_progress_wait,
+	        .on_parked = engine->parking.is_on ? pipeline_parked : NULL,
+	        .parking = &engine->parking,
 	        .on_joined = pipeline_joined,
 	        .self = pipeline,
 	};
@@ -319,7 +364,8 @@ static void pipeline_start_threads(struct pipeline *pipeline, struct pg *side_pg
 		pipeline->workers[i] = worker_create(&pipeline->engine, (uint32_t)i);
 		pipeline->watches[i] = worker_watch(pipeline->workers[i]);
 	}
-	pipeline->side = side_start(&pipeline->engine, side_pg, pipeline_progress_written, pipeline);
+	pipeline->side =
+	        side_start(&pipeline->engine, side_pg, pipeline_progress_written, pipeline_parked_taken, pipeline);
 	pipeline->watchdog = watchdog_start(pipeline->watches, count, &pipeline->engine);
 	for (size_t i = 0; i < count; i++)
 		worker_start(pipeline->workers[i]);
@@ -352,6 +398,7 @@ static void pipeline_close(struct pipeline *pipeline)
 	envelope_done(&engine->envelope);
 	event_types_destroy(pipeline->types);
 	attempts_destroy(engine->attempts);
+	parked_statements_destroy(engine->parked);
 	dedup_close(engine->dedup);
 	blame_close(engine->blame);
 	solo_done(&engine->solo);
@@ -395,8 +442,8 @@ static void pipeline_init(struct pipeline *pipeline, const struct pipeline_optio
 	engine->metrics = options->metrics;
 	engine->stop = pipeline_stop;
 	engine->self = pipeline;
-	engine->keeps_order = pipeline->config.ordering != CONFIG_ORDERING_NONE &&
-	                      pipeline->config.retry.mode == CONFIG_RETRY_IN_PLACE;
+	engine->keeps_order =
+	        pipeline->config.ordering != CONFIG_ORDERING_NONE && pipeline->config.retry.mode != CONFIG_RETRY_TOPICS;
 	engine->lanes = lanes_create(pipeline->config.ordering);
 	gate_init(&engine->gate, pipeline_database_changed, pipeline);
 	PTHREAD_OK(pthread_mutex_init(&pipeline->opening, NULL));

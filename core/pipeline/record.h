@@ -8,16 +8,19 @@
 
 struct lane;
 struct partition;
+struct released;
 
 /* Who holds a record:
  *   poll thread -> lanes (queued) -> a worker (taken) -> tracker says finished -> freed with its last reference
  *   taken -> put back (not begun, or held for a retry in place) -> queued
  *   taken -> router (retry or DLQ record not acknowledged yet) -> finished
+ *   parked and due -> lanes (queued) -> a worker (taken) -> dropped: its offset was finished when it was parked
  * It is made with one reference, which belongs to whoever has to call record_finish or record_drop.  lanes_take adds
  * one that lanes_give_back drops: what a worker took stays readable until then, even when its acknowledgement came
  * meanwhile. */
 struct record {
-	rd_kafka_message_t *message; /* owned */
+	rd_kafka_message_t *message; /* owned; NULL: it was parked, see released */
+	struct released *released;   /* owned: what it is taken from instead; its tracker does not know it */
 	struct partition *partition; /* a reference */
 	struct lane *lane;           /* while queued or taken */
 	struct record *next;         /* in its lane's queue */
@@ -25,6 +28,7 @@ struct record {
 	uint32_t attempt;            /* of in place retries, from 1; 0: take it from the headers */
 	int64_t fetched_us;          /* monotonic, for the latency histogram */
 	size_t bytes;                /* what it counts against queue.max_bytes */
+	bool park_sent;              /* a COMMIT that parks it was sent and its outcome is unknown */
 	uint32_t redone;             /* transactions of it alone that met a dead-lock */
 	bool commit_sent;            /* a COMMIT that held it as DONE was sent and its outcome is unknown */
 	bool is_suspect;             /* the process died while it was handled: it runs alone */

@@ -28,9 +28,11 @@ struct side {
 	struct side_request progress; /* answered by on_written */
 	struct side_request waited;   /* of side_progress_wait, answered by `answer`: neither takes the other's */
 	enum answer answer;
+	struct parked_take *take; /* owned; NULL: none */
 	struct pg *pg;
 	int64_t next_tend_ms;
 	side_written *on_written;
+	side_parked *on_parked;
 	void *self;
 };
 
@@ -76,6 +78,15 @@ bool side_progress_wait(struct side *side, const struct dedup_progress *rows, si
 	bool is_written = side->answer == ANSWER_WRITTEN;
 	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
 	return is_written;
+}
+
+void side_take_parked(struct side *side, struct parked_take *take)
+{
+	PTHREAD_OK(pthread_mutex_lock(&side->lock));
+	ASSERT(!side->take);
+	side->take = take;
+	PTHREAD_OK(pthread_cond_broadcast(&side->changed));
+	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
 }
 
 /* ---- the thread ---- */
@@ -153,6 +164,18 @@ static void side_answer_progress(struct side *side)
 	PTHREAD_OK(pthread_mutex_lock(&side->lock));
 }
 
+static void side_answer_parked(struct side *side)
+{
+	struct parked_take *take = side->take;
+	struct error error;
+	side->take = NULL;
+	PTHREAD_OK(pthread_mutex_unlock(&side->lock));
+	if (!side_connect(side, &error) || !parked_take_due(side->engine->parked, side->pg, take, &error))
+		log_write_limited(LOG_parked_failed, "%s", error.text);
+	side->on_parked(side->self, take);
+	PTHREAD_OK(pthread_mutex_lock(&side->lock));
+}
+
 static void *side_main(void *argument)
 {
 	struct side *side = argument;
@@ -163,6 +186,8 @@ static void *side_main(void *argument)
 			side_answer_wait(side);
 		} else if (side->progress.rows) {
 			side_answer_progress(side);
+		} else if (side->take) {
+			side_answer_parked(side);
 		} else if (left_ms <= 0) {
 			PTHREAD_OK(pthread_mutex_unlock(&side->lock));
 			side_tend(side);
@@ -176,13 +201,15 @@ static void *side_main(void *argument)
 	return NULL;
 }
 
-struct side *side_start(struct engine *engine, struct pg *pg, side_written *on_written, void *self)
+struct side *side_start(struct engine *engine, struct pg *pg, side_written *on_written, side_parked *on_parked,
+                        void *self)
 {
 	struct side *side = calloc(1, sizeof(*side));
 	ASSERT(side);
 	side->engine = engine;
 	side->pg = pg;
 	side->on_written = on_written;
+	side->on_parked = on_parked;
 	side->self = self;
 	side->next_tend_ms = clock_monotonic_ms() + SIDE_TEND_MS;
 	PTHREAD_OK(pthread_mutex_init(&side->lock, NULL));
@@ -204,6 +231,7 @@ void side_stop(struct side *side)
 	PTHREAD_OK(pthread_mutex_destroy(&side->lock));
 	side_free_rows(side->progress.rows, side->progress.count);
 	side_free_rows(side->waited.rows, side->waited.count);
+	parked_take_destroy(side->take);
 	pg_close(side->pg);
 	free(side);
 }

@@ -140,7 +140,7 @@ struct source *source_create(const struct source_options *options, struct error 
 static int poll_timeout_ms(const struct source *source)
 {
 	int64_t timeout_ms = SOURCE_POLL_MS;
-	if (source->item_count > 0 || router_pending(source->options.router) > 0)
+	if (source->item_count > 0 || router_pending(source->options.router) > 0 || source_is_releasing(source))
 		timeout_ms = SOURCE_POLL_BUSY_MS;
 	if (source->next_due_ms > 0 && source->next_due_ms - clock_wall_ms() < timeout_ms)
 		timeout_ms = source->next_due_ms - clock_wall_ms();
@@ -152,6 +152,7 @@ static void turn(struct source *source)
 	size_t count = kafka_consumer_poll(source->consumer, poll_timeout_ms(source), source->messages,
 	                                   source_poll_room(source));
 	source_push(source, count);
+	source_parked_step(source);
 	source_pause_step(source);
 	router_poll(source->options.router, 0);
 	source_commit_step(source);
@@ -227,6 +228,7 @@ void source_destroy(struct source *source)
 		return;
 	source_group_check_done(source);
 	source_commit_done(source);
+	source_parked_done(source);
 	source_partitions_done(source);
 	kafka_consumer_destroy(source->consumer);
 	arena_done(&source->scratch);

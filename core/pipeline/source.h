@@ -11,6 +11,8 @@
 #include "core/retry/router.h"
 
 struct dedup_progress;
+struct parked_take;
+struct parking;
 struct source;
 struct source_options {
 	const struct config_pipeline *pipeline;
@@ -26,6 +28,10 @@ struct source_options {
 	/* The same in a revoke and when leaving: waits for the answer, at most timeout_ms.  False: not written, or the
 	 * database went back; then nothing is committed, and the next owner finds out.  NULL: not called. */
 	bool (*on_progress_wait)(void *self, const struct dedup_progress *rows, size_t count, int timeout_ms);
+	/* Parked events: what is due is asked for here, taken over by whoever answers with source_parked_taken, once.
+	 * NULL: nothing is parked. */
+	void (*on_parked)(void *self, struct parked_take *take);
+	struct parking *parking;
 	/* The group answered with an assignment, which may be empty: it consumes or is honestly idle.  NULL: not
 	 * called. */
 	void (*on_joined)(void *self);
@@ -41,6 +47,10 @@ void source_set_paused(struct source *source, bool paused);
 /* The answer to on_progress, with its rows: written, so its offsets may be committed; or not: it is tried again.  What
  * went back is read again from where the database stands. [any thread] */
 void source_progress_written(struct source *source, bool written, const struct dedup_progress *rows, size_t count);
+/* The answer to on_parked; takes it. [any thread] */
+void source_parked_taken(struct source *source, struct parked_take *take);
+/* The dead letter of a parked event is acknowledged: its row may go. [poll] */
+void source_bury(struct source *source, struct record *record);
 /* After source_run; may hang with librdkafka: under the shutdown watchdog. */
 void source_destroy(struct source *source);
 #endif

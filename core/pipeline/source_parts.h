@@ -92,6 +92,11 @@ struct source {
 	int64_t next_commit_ms;
 	_Atomic int progress_answer; /* enum source_answer; [any] */
 
+	struct release *releases;                  /* keys of which records are in the lanes */
+	bool asked_for_parked;                     /* the answer is still to come */
+	int64_t next_parked_ms;                    /* monotonic: then it is asked again */
+	struct parked_take *_Atomic parked_answer; /* [any] */
+
 	int64_t last_progress_ms;      /* when a record was finished last, or none was at hand */
 	_Atomic bool stopping, paused; /* [any] */
 	bool leaving;
@@ -104,6 +109,14 @@ struct source {
 
 /* source_records.c: makes records of messages and pushes them into the lanes.  Takes the messages. */
 void source_push(struct source *source, size_t message_count);
+
+/* What a record's lane is named after; absent: its partition. */
+struct bytes source_ordering_key(struct source *source, struct bytes key, struct bytes payload);
+
+/* source_parked.c: takes what is parked and due into the lanes. */
+void source_parked_step(struct source *source);
+bool source_is_releasing(const struct source *source);
+void source_parked_done(struct source *source); /* the lanes are gone */
 
 /* source_pause.c: pauses what is too full, too far ahead or not due, resumes what is not any more. */
 void source_pause_step(struct source *source);

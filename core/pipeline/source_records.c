@@ -26,25 +26,28 @@ static struct bytes header_of(const rd_kafka_message_t *message, const char *nam
 	return (struct bytes){value, len};
 }
 
-static struct bytes payload_field(const rd_kafka_message_t *message, const char *field, size_t max_depth,
-                                  struct arena *scratch)
+static struct bytes payload_field(struct bytes payload, const char *field, size_t max_depth, struct arena *scratch)
 {
 	struct json_value value;
-	struct bytes payload = payload_of(message);
 	if (!payload.ptr || json_scan_field(scratch, payload, field, max_depth, &value) != JSON_OK)
 		return BYTES_NONE;
 	return json_scalar_text(&value);
 }
 
-/* What its lane is named after; absent: its partition. */
-static struct bytes ordering_key(struct source *source, const rd_kafka_message_t *message)
+struct bytes source_ordering_key(struct source *source, struct bytes key, struct bytes payload)
 {
 	const struct config_pipeline *pipeline = source->options.pipeline;
 	if (pipeline->ordering != CONFIG_ORDERING_KEY)
 		return BYTES_NONE;
 	if (pipeline->event.key)
-		return payload_field(message, pipeline->event.key, (size_t)pipeline->event.max_depth, &source->scratch);
-	return (struct bytes){message->key, message->key ? message->key_len : 0};
+		return payload_field(payload, pipeline->event.key, (size_t)pipeline->event.max_depth, &source->scratch);
+	return key;
+}
+
+static struct bytes ordering_key(struct source *source, const rd_kafka_message_t *message)
+{
+	return source_ordering_key(source, (struct bytes){message->key, message->key ? message->key_len : 0},
+	                           payload_of(message));
 }
 
 /* What that retry topic waits; of one that is not ours any more, and of replays, the longest that we know. */

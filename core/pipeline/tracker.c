@@ -6,6 +6,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/clock.h"
+#include "core/pipeline/released.h"
 
 enum { FIRST_CAPACITY = 64 };
 
@@ -206,20 +207,28 @@ bool partition_is_given_up(const struct partition *partition)
 	return atomic_load_explicit(&partition->given_up, memory_order_acquire);
 }
 
-struct record *record_create(rd_kafka_message_t *message, struct partition *partition)
+static struct record *create(const struct record *what, size_t bytes)
 {
 	struct record *record = must(calloc(1, sizeof(*record)));
-	*record = (struct record){
-	        .message = message,
-	        .partition = partition,
-	        .fetched_us = clock_monotonic_us(),
-	        .bytes = sizeof(*record) + sizeof(*message) + sizeof(struct slot) + message->len + message->key_len,
-	        .references = 1,
-	};
-	partition_ref(partition);
-	atomic_fetch_add_explicit(&partition->record_count, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&partition->record_bytes, record->bytes, memory_order_relaxed);
+	*record = *what;
+	record->fetched_us = clock_monotonic_us();
+	record->bytes = sizeof(*record) + bytes;
+	record->references = 1;
+	partition_ref(record->partition);
+	atomic_fetch_add_explicit(&record->partition->record_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&record->partition->record_bytes, record->bytes, memory_order_relaxed);
 	return record;
+}
+
+struct record *record_create(rd_kafka_message_t *message, struct partition *partition)
+{
+	return create(&(struct record){.message = message, .partition = partition},
+	              sizeof(*message) + sizeof(struct slot) + message->len + message->key_len);
+}
+
+struct record *record_create_released(struct released *released, struct partition *partition)
+{
+	return create(&(struct record){.released = released, .partition = partition}, released->bytes);
 }
 
 void record_begin(struct record *record, int64_t now_ms)
@@ -252,7 +261,9 @@ void record_unref(struct record *record)
 	if (atomic_fetch_sub_explicit(&record->references, 1, memory_order_acq_rel) != 1)
 		return;
 	struct partition *partition = record->partition;
-	rd_kafka_message_destroy(record->message);
+	if (record->message)
+		rd_kafka_message_destroy(record->message);
+	released_destroy(record->released);
 	atomic_fetch_sub_explicit(&partition->record_bytes, record->bytes, memory_order_relaxed);
 	/* Last: who waits for the count to be zero may close the consumer, which the message must not outlive. */
 	atomic_fetch_sub_explicit(&partition->record_count, 1, memory_order_release);

@@ -46,6 +46,9 @@ bool partition_is_given_up(const struct partition *partition); /* atomic */
 
 /* Takes the message; takes a reference to the partition. */
 struct record *record_create(rd_kafka_message_t *message, struct partition *partition);
+/* One that was parked, on behalf of a partition that this process reads; takes released.  No record_begin, and it ends
+ * with record_drop. */
+struct record *record_create_released(struct released *released, struct partition *partition);
 /* [poll] Its partition's tracker counts it from now on; in the order of the offsets. */
 void record_begin(struct record *record, int64_t now_ms);
 /* [any] Once: processed, duplicate, ignored, or its retry or DLQ record was acknowledged.  Drops the reference. */

@@ -135,7 +135,7 @@ static bool worker_give_up(struct worker *worker)
 	batch->entries[0].record->redone = 0; /* the next attempt has as many */
 	batch->failure = BATCH_FINE;
 	batch_retry(batch, &batch->entries[0], "conflict", BYTES_LITERAL("dead-locks again and again"));
-	return worker_connect(worker) && batch_attempts_write_alone(batch);
+	return worker_connect(worker) && batch_write_alone(batch);
 }
 
 static void worker_wait_for_host(struct worker *worker)

@@ -2,12 +2,14 @@
 libidemcore_a_SOURCES += \
 	core/retry/dead_letters.c core/retry/dead_letters.h \
 	core/retry/outgoing.c core/retry/outgoing.h \
+	core/retry/parked_record.c core/retry/parked_record.h \
 	core/retry/replay.c core/retry/replay.h \
 	core/retry/router.c core/retry/router.h
 EXTRA_DIST += core/retry/README.md
 if HAVE_CHECK
-check_PROGRAMS += tests/component/test_router
-TESTS += tests/component/test_router
+check_PROGRAMS += tests/component/test_router tests/unit/test_parked_record
+TESTS += tests/component/test_router tests/unit/test_parked_record
+tests_unit_test_parked_record_LDADD = $(UNIT_LIBS)
 tests_component_test_router_SOURCES = tests/component/test_router.c tests/component/broker.c tests/component/broker.h
 tests_component_test_router_LDADD = $(UNIT_LIBS)
 endif

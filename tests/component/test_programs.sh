@@ -65,6 +65,8 @@ expect "dlq list takes no --all" 64 "dlq list takes no option all" ./idemctl -c 
 expect "dlq of an unknown pipeline" 1 "no pipeline nobody" ./idemctl -c "$folder/idem.conf" dlq list --pipeline nobody
 expect "dlq replay wants to know which, before it asks a broker" 64 "say which dead letters" ./idemctl -c "$folder/idem.conf" dlq replay --pipeline billing
 expect "so does dlq discard" 64 "say which dead letters" ./idemctl -c "$folder/idem.conf" dlq discard --pipeline billing
+expect "parked release wants to know which keys, before it asks a server" 64 "say which keys" ./idemctl -c "$folder/idem.conf" parked release --pipeline billing
+expect "parked list of an unknown pipeline" 1 "no pipeline nobody" ./idemctl -c "$folder/idem.conf" parked list --pipeline nobody
 expect "a time that is none" 64 "since soon: write" ./idemctl -c "$folder/idem.conf" dlq list --pipeline billing --since soon
 expect "dedup release wants an id" 64 "PIPELINE ID" ./idemctl -c "$folder/idem.conf" dedup release billing
 expect "help lists the commands" 0 "schema apply" ./idemctl --help

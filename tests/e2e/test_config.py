@@ -39,7 +39,7 @@ def line_of(host, text):
     ({"drain_max": "20 parsecs"}, "drain_max", ["drain_max"]),
     ({"dlq": {"topic": "same"}, "topics": ["same"]}, "topic =", ["dlq.topic"]),
     ({"topics": ["a", "a"]}, "topics", ["listed twice"]),
-    ({"retry": {"mode": "parked"}}, "mode", ["parked"]),
+    ({"ordering": "none", "retry": {"mode": "parked"}}, "mode", ["parked", "topics"]),
     ({"ordering": "keys"}, "ordering", ["ordering", "key"]),
     ({"batch": {"max": 0}}, "max =", ["batch.max"]),
     ({"event": {"business_key": "{offset}"}}, "business_key", ["offset"]),

@@ -198,11 +198,11 @@ START_TEST(what_is_probably_not_meant_is_warned_of)
 {
 	expect_warning(WITH_PIPELINE("retry = { mode = \"topics\"; };"), 0644,
 	               "c:5: warning: retry.mode: topics gives up the order of a partition when an event is retried; "
-	               "use in_place "
+	               "use parked "
 	               "to keep it\n");
 	expect_warning(WITH_PIPELINE("ordering = \"key\"; retry = { mode = \"topics\"; };"), 0644,
 	               "c:5: warning: retry.mode: topics gives up the order of a key when an event is retried; use "
-	               "in_place to "
+	               "parked to "
 	               "keep it\n");
 	expect_warning(WITH_PIPELINE("ordering = \"none\";"), 0644, "");
 	expect_warning(

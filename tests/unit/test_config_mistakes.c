@@ -124,8 +124,10 @@ static const struct wrong wrong[] = {
         /* retries */
         {WITH_PIPELINE("ordering = \"none\"; retry = { delays = [\"10m\", \"5s\"]; };"),
          "c:5: error: retry.delays: 5s comes after a longer one; write the delays in ascending order\n"},
-        {WITH_PIPELINE("retry = { mode = \"parked\"; };"),
-         "c:5: error: retry.mode: parked comes with a later release; use in_place or topics\n"},
+        {WITH_PIPELINE("ordering = \"none\"; retry = { mode = \"parked\"; };"),
+         "c:5: error: retry.mode: parked keeps an order, and ordering is none; use topics, or ordering = \"key\"\n"},
+        {WITH_PIPELINE("retry = { mode = \"parked\"; max_parked = 10; max_parked_per_key = 11; };"),
+         "c:5: error: retry.max_parked_per_key: must not be above retry.max_parked (10)\n"},
         {WITH_PIPELINE("ordering = \"none\"; retry = { delays = [\"60s\", \"1m\"]; };"),
          "c:5: error: retry.delays: 1m is there twice, and each delay has its own topic\n"},
         {WITH_PIPELINE("retry = { delays = [\"8d\"]; };"),

@@ -4,7 +4,9 @@
 
 #include "core/base/clock.h"
 #include "core/pipeline/lanes.h"
+#include "core/pipeline/released.h"
 #include "core/pipeline/tracker.h"
+#include "core/retry/parked_record.h"
 #include "tests/unit/fake_message.h"
 #include "tests/unit/run_suite.h"
 
@@ -181,6 +183,45 @@ START_TEST(what_comes_back_goes_to_the_head_in_order)
 		finish(lanes, taken, 8);
 		lanes_destroy(lanes);
 	}
+}
+END_TEST
+
+static struct record *push_released(struct lanes *lanes, struct release *release, const char *key)
+{
+	struct arena arena;
+	arena_init(&arena, 256);
+	const struct kafka_record empty = {0};
+	const struct parked_row row = {.key = BYTES_LITERAL("key:k"),
+	                               .record = parked_record_pack(&arena, &empty),
+	                               .event_id = "id",
+	                               .topic = "t"};
+	struct record *record = record_create_released(released_create(&row, release), partitions[0]);
+	struct lanes_item item = {record, bytes_from_string(key)};
+	lanes_push(lanes, &item, 1);
+	arena_done(&arena);
+	return record;
+}
+
+START_TEST(what_was_parked_stands_before_what_came_from_kafka)
+{
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_KEY);
+	struct release release = {0};
+	struct record *held = push(lanes, 0, 0, "k"), *next = push(lanes, 0, 1, "k");
+	ck_assert_uint_eq(lanes_take(lanes, 1, 0, taken), 1);
+	struct record *first = push_released(lanes, &release, "k"), *second = push_released(lanes, &release, "k");
+	struct lanes_return back = {held, 0};
+	lanes_give_back(lanes, taken, 1, &back, 1);
+	ck_assert_uint_eq(lanes_take(lanes, MAX, 0, taken), 4);
+	ck_assert(taken[0] == first && taken[1] == second && taken[2] == held && taken[3] == next);
+	record_drop(first); /* one is through, the other comes back whole */
+	struct lanes_return rest[] = {{second, 0}, {held, 0}, {next, 0}};
+	lanes_give_back(lanes, taken, 4, rest, 3);
+	ck_assert_uint_eq(release.records, 1);
+	ck_assert_uint_eq(lanes_take(lanes, MAX, 0, taken), 3);
+	ck_assert(taken[0] == second && taken[1] == held && taken[2] == next);
+	lanes_give_back(lanes, taken, 3, rest, 3);
+	lanes_destroy(lanes);
+	ck_assert_uint_eq(release.records, 0);
 }
 END_TEST
 
@@ -549,6 +590,7 @@ int main(void)
 	tcase_add_test(tests, without_a_key_the_partition_is_the_lane);
 	tcase_add_test(tests, without_order_many_workers_share_one_queue);
 	tcase_add_test(tests, what_comes_back_goes_to_the_head_in_order);
+	tcase_add_test(tests, what_was_parked_stands_before_what_came_from_kafka);
 	tcase_add_test(tests, a_held_record_holds_its_lane_and_no_other);
 	tcase_add_test(tests, without_order_a_held_record_holds_only_itself);
 	tcase_add_test(tests, held_lanes_come_due_in_their_order);

@@ -55,7 +55,8 @@ class Sampler(threading.Thread):
         here = self.case.places.get((topic, partition), {})
         covered = {(topic, partition, offset): here[offset] for offset in range(first, end) if offset in here}
         ids = {one.id.lower() for one in covered.values() if one.id in self.case.applicable}
-        done = self.case.applied_among(ids)
+        parked = self.case.parked()  # first: what is released meanwhile is applied or dead then
+        done = self.case.applied_among(ids) | parked
         open_places = [place for place, one in covered.items()
                        if (one.id or "").lower() not in done and one not in self.case.ignored]
         if open_places:
@@ -69,8 +70,8 @@ class Sampler(threading.Thread):
 class Life:
     """What was there when a host started: what came after is its work, if it was alone to the end."""
 
-    def __init__(self, host, alone, committed, rows):
-        self.host, self.alone, self.committed, self.rows = host, alone, committed, rows
+    def __init__(self, host, alone, committed, rows, parked):
+        self.host, self.alone, self.committed, self.rows, self.parked = host, alone, committed, rows, parked
 
 
 class Case:
@@ -108,6 +109,9 @@ class Case:
     def applied_among(self, ids):
         return self.database.processed_among(self.consumer, ids) if ids else set()
 
+    def parked(self):
+        return self.database.parked(self.consumer)
+
     def dead(self):
         return self.broker.read(self.dlq)
 
@@ -137,7 +141,7 @@ class Case:
         alone = not any(other.is_running() for other in self.hosts if other is not host)
         committed = {(topic, partition): offset for topic in self._sources()
                      for partition, offset in self.group.committed(topic).items()}
-        self.life = Life(host, alone, committed, len(self.database.processed(self.consumer)))
+        self.life = Life(host, alone, committed, len(self.database.processed(self.consumer)), len(self.parked()))
 
     def _sources(self):
         prefix = self.consumer + ".retry."
@@ -150,14 +154,22 @@ class Case:
         self.sampler.start()
         return self.sampler
 
-    def check(self, drained=True, waiting=(), timeout=60, effects=True, replayed=(), discarded=()):
-        """INV 1, 2, 3, 5.  waiting: ids that may still be in a retry topic; replayed: ids that died and may have been applied,
+    def wait_released(self, but=(), timeout=60):
+        """Nothing is parked any more, but these ids."""
+        wait.until(lambda: self.parked() == set(but),
+                   lambda: f"{len(self.parked())} parked events to be released\n" + "\n".join(host.log_tail(20) for host in self.hosts),
+                   timeout)
+
+    def check(self, drained=True, waiting=(), parked=(), timeout=60, effects=True, replayed=(), discarded=()):
+        """INV 1, 2, 3, 5.  waiting: ids that may still be in a retry topic; parked: those that are still parked; replayed: ids that died and may have been applied,
         or have died again, since; discarded: ids that are claimed without an effect."""
         if drained:
             self.wait_drained(timeout)
+            self.wait_released(parked, timeout)
         if self.sampler:
             self.sampler.finish()
         dead = self.dead()
+        assert not self.database.stray_parked(), f"parked events and keys differ: {self.database.stray_parked()[:5]}"
         self._check_one_place(dead, set(waiting), set(replayed) | set(discarded))
         if effects:
             self._check_effects(set(discarded))
@@ -178,9 +190,9 @@ class Case:
         assert not loose, f"an effect without its claim: {sorted(loose)[:5]} ({len(loose)} ids)"
 
     def _check_one_place(self, dead, waiting, operated):
-        """Every event is in exactly one of processed, dead, ignored, waiting; every record of an event without an id that can be
-        read is dead by its place."""
-        processed = self.database.processed(self.consumer)
+        """Every event is in exactly one of processed, dead, ignored, parked, waiting; every record of an event without an id that
+        can be read is dead by its place."""
+        processed, parked = self.database.processed(self.consumer), self.parked()
         dead_ids = collections.Counter(record.id.lower() for record in dead if record.id)
         dead_places = collections.Counter(record.origin for record in dead)
         by_id = {}
@@ -190,7 +202,7 @@ class Case:
             id = (one.id or "").lower()
             places = [name for name, there in (
                 ("processed", id in processed), ("dead", id in dead_ids or any(copy in dead_places for copy in one.copies)),
-                ("ignored", one in self.ignored), ("waiting", id in waiting)) if there]
+                ("ignored", one in self.ignored), ("parked", id in parked), ("waiting", id in waiting)) if there]
             if len(by_id[id]) > 1 and id:   # copies with other content or other spelling: the id is in one place or reported
                 assert places, f"event {one.id} at {one.copies} is nowhere: lost"
                 continue
@@ -214,7 +226,8 @@ class Case:
         told = f"counters {six}, consumed {consumed}, {len(due)} records not committed before, {rows} new rows"
         assert ended >= len(due), f"a record that no counter knows: {told}"
         assert six["processed"] <= rows, f"an event counted as processed that is not there: {told}"
-        assert rows <= six["processed"] + six["duplicate"], f"rows of which no counter knows: {told}"
+        # What was parked is applied later, and a kill right behind that leaves nothing to be counted.
+        assert rows <= six["processed"] + six["duplicate"] + six["parked"] + life.parked, f"rows of which no counter knows: {told}"
         assert consumed <= ended, f"a record that ended nowhere: {told}"
         if not child_died:
             self.check_counters(life.host)
@@ -233,9 +246,18 @@ class Case:
                 return consumed >= 0 and sum(six.values()) == consumed
             wait.until(adds_up, lambda host=host: f"the six counters to add up: {host.counted(pipeline or self.consumer)}", 10)
 
+    def check_parked(self, host, before=0, ended=0):
+        """As long as no process was killed: what this host parked and what was parked when it started is applied, dead or there.
+        ended: those that turned out to be duplicates."""
+        metrics, now = host.metrics(), len(self.parked())
+        six, _ = host.counted(self.consumer)
+        gone = metrics["parked_applied"] + metrics["parked_dead"] + ended
+        assert before + six["parked"] == gone + now, f"parked {before} + {six['parked']}, gone {gone}, there {now}"
+
     def check_ledger(self, workload, timeout=120):
         """The bench workload: exact count and sum, and the very ids."""
         self.wait_drained(timeout)
+        self.wait_released(timeout=timeout)
         if self.sampler:
             self.sampler.finish()
         rows, total = self.database.run("SELECT (SELECT count(*) FROM processed_event WHERE consumer_group = %s),"

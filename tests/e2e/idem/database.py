@@ -92,6 +92,14 @@ class Database:
         return {row[0] for row in self.run(f"SELECT event_id::text FROM {self.CLAIMS} WHERE consumer_group = %s"
                                            " AND event_id = ANY(%s::uuid[])", consumer, list(ids))}
 
+    def parked(self, consumer):
+        return {row[0] for row in self.run("SELECT event_id FROM parked_event WHERE consumer_group = %s", consumer)}
+
+    def stray_parked(self):
+        """Keys whose events were counted wrong, and events without their key: nobody would release them."""
+        return self.run("SELECT coalesce(k.key, e.key), k.events, e.count FROM parked_key k FULL JOIN (SELECT consumer_group, key, count(*)"
+                        " FROM parked_event GROUP BY 1, 2) e USING (consumer_group, key) WHERE k.events IS DISTINCT FROM e.count")
+
     def idle_in_transaction(self):
         return self.run("SELECT pid, application_name, state, query FROM pg_stat_activity WHERE datname = %s"
                         " AND state LIKE 'idle in transaction%%'", self.name)
