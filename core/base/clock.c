@@ -1,8 +1,10 @@
 #include "core/base/clock.h"
 #include "core/base/assert.h"
 #include <errno.h>
+#include <stdatomic.h>
 
-static int64_t wall_offset_ms; /* written before threads start */
+static int64_t wall_offset_ms;                       /* written before threads start */
+static _Atomic int64_t shared_offset_ms = INT64_MIN; /* to monotonic time; INT64_MIN: not told */
 
 static struct timespec now(clockid_t clock)
 {
@@ -29,6 +31,18 @@ int64_t clock_monotonic_us(void)
 	struct timespec time = now(CLOCK_MONOTONIC);
 
 	return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
+}
+
+int64_t clock_shared_ms(void)
+{
+	int64_t offset_ms = atomic_load(&shared_offset_ms);
+
+	return offset_ms == INT64_MIN ? clock_wall_ms() : clock_monotonic_ms() + offset_ms;
+}
+
+void clock_share(int64_t shared_ms)
+{
+	atomic_store(&shared_offset_ms, shared_ms - clock_monotonic_ms());
 }
 
 void clock_set_offset_ms(int64_t offset_ms)

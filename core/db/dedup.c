@@ -52,6 +52,7 @@ bool dedup_measure_clock(struct dedup *dedup, struct pg *side, struct error *err
 	int64_t half_ms = (clock_monotonic_ms() - before_ms) / 2, database_ms = dedup_int64(result, 0, 0);
 	PQclear(result);
 	atomic_store(&dedup->clock_offset_ms, database_ms - (before_ms + half_ms));
+	clock_share(database_ms + half_ms);
 	atomic_store(&dedup->clock_skew_ms, wall_before_ms + half_ms - database_ms);
 	return true;
 }

@@ -415,8 +415,10 @@ bool pg_next(struct pg *pg, PGresult **out_result, struct error *error)
 				PQclear(result);
 			continue;
 		case PENDING_SYNC:
-			ASSERT(status == PGRES_PIPELINE_SYNC);
 			PQclear(result);
+			if (status == PGRES_FATAL_ERROR) /* the server's farewell, when it is stopped behind a COMMIT */
+				return pg_connection_error(pg, "reading from postgresql", error);
+			ASSERT(status == PGRES_PIPELINE_SYNC);
 			if (pg->is_stale && pg->ring_count == 0)
 				pg_forget_prepared(pg);
 			*out_result = NULL;

@@ -255,7 +255,8 @@ static bool batch_is_same(const struct entry *entry, const struct entry *origina
 }
 
 /* A copy within the batch shares the fate of the first one.  Where that says nothing about other content under the same
- * id, the copy is not begun: the next batch judges it by itself. */
+ * id, or about a later attempt (a retry record beside an earlier one that came again), the copy is not begun: the next
+ * batch judges it by itself. */
 static void batch_judge_copies(struct batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
@@ -272,7 +273,9 @@ static void batch_judge_copies(struct batch *batch)
 			entry->outcome = OUTCOME_DUPLICATE;
 		} else if (original->outcome == OUTCOME_DEAD && is_same) {
 			batch_reject(batch, entry, original->reason, original->error_text);
-		} else if (original->outcome == OUTCOME_RETRY && is_same && !batch->engine->keeps_order) {
+		} else if (original->outcome == OUTCOME_RETRY && is_same && !batch->engine->keeps_order &&
+		           entry->attempt <= original->attempt) {
+			entry->attempt = original->attempt;
 			batch_retry(batch, entry, original->reason, original->error_text);
 		} else if (original->outcome == OUTCOME_RETRY || original->outcome == OUTCOME_BACK) {
 			batch_hold_back(batch, entry);

@@ -142,8 +142,8 @@ static int poll_timeout_ms(const struct source *source)
 	int64_t timeout_ms = SOURCE_POLL_MS;
 	if (source->item_count > 0 || router_pending(source->options.router) > 0 || source_is_releasing(source))
 		timeout_ms = SOURCE_POLL_BUSY_MS;
-	if (source->next_due_ms > 0 && source->next_due_ms - clock_wall_ms() < timeout_ms)
-		timeout_ms = source->next_due_ms - clock_wall_ms();
+	if (source->next_due_ms > 0 && source->next_due_ms - clock_shared_ms() < timeout_ms)
+		timeout_ms = source->next_due_ms - clock_shared_ms();
 	return timeout_ms < 0 ? 0 : (int)timeout_ms;
 }
 

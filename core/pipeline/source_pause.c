@@ -67,7 +67,7 @@ static unsigned reasons(const struct source *source, const struct source_partiti
 		wanted |= PAUSE_FULL;
 	if (holds_too_many_bytes(source, partition, total))
 		wanted |= PAUSE_BYTES;
-	if (is_not_due(partition, clock_wall_ms()))
+	if (is_not_due(partition, clock_shared_ms()))
 		wanted |= PAUSE_NOT_DUE;
 	return wanted;
 }

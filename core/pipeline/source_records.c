@@ -88,8 +88,8 @@ static int64_t due_ms_of(const struct source *source, const rd_kafka_message_t *
 	const char *topic = rd_kafka_topic_name(message->rkt);
 	int64_t written_ms = rd_kafka_message_timestamp(message, &type), due_ms = due_ms_told_by(message);
 	int64_t latest_ms = written_ms + delay_ms_of(source->options.pipeline, topic) + CLOCKS_DIFFER_MS;
-	if (written_ms > clock_wall_ms() + CLOCKS_DIFFER_MS)
-		latest_ms = clock_wall_ms(); /* the time it was written at is no better */
+	if (written_ms > clock_shared_ms() + CLOCKS_DIFFER_MS)
+		latest_ms = clock_shared_ms(); /* the time it was written at is no better */
 	if (due_ms <= latest_ms)
 		return due_ms;
 	log_write_limited(LOG_due_too_late,
@@ -121,7 +121,7 @@ static bool may_push(const struct source *source, struct source_partition *parti
 	if (!partition->is_retry)
 		return true;
 	int64_t due_ms = due_ms_of(source, message);
-	if (due_ms <= clock_wall_ms())
+	if (due_ms <= clock_shared_ms())
 		return true;
 	partition->due_ms = due_ms;
 	partition->wanted |= PAUSE_NOT_DUE;

@@ -118,7 +118,7 @@ void source_statistics(void *self, const char *json, size_t len)
 	for (size_t i = 0; document && i < source->count; i++) {
 		int64_t lag = lag_of(document, &source->partitions[i]);
 		total += lag;
-		source->partitions[i].at_end_ms = is_at_end(document, &source->partitions[i]) ? clock_wall_ms() : -1;
+		source->partitions[i].at_end_ms = is_at_end(document, &source->partitions[i]) ? clock_shared_ms() : -1;
 		if (source->partitions[i].lag)
 			atomic_store_explicit(&source->partitions[i].lag->lag, lag, memory_order_relaxed);
 	}

@@ -299,7 +299,7 @@ static idem_status tx_new_id(struct idem_call *handle, char out_id[UUID_TEXT_BYT
 
 	if (!call_of_handle(handle) || !out_id)
 		return IDEM_E_INVALID;
-	uuid_make_v7(clock_wall_ms(), &uuid);
+	uuid_make_v7(clock_shared_ms(), &uuid);
 	uuid_to_text(&uuid, out_id);
 	return IDEM_OK;
 }

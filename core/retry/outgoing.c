@@ -90,7 +90,7 @@ static void add_own(struct header_list *list, const struct router_options *optio
 	if (event->round > 0)
 		add_number(list, HEADER_ROUND, event->round);
 	if (route == ROUTE_RETRY)
-		add_number(list, HEADER_DUE, clock_wall_ms() + delay_ms(&options->pipeline->retry, event->attempt));
+		add_number(list, HEADER_DUE, clock_shared_ms() + delay_ms(&options->pipeline->retry, event->attempt));
 	add_origin(list, event);
 	add(list, HEADER_GROUP, bytes_from_string(options->pipeline->name));
 	add(list, HEADER_PLUGIN, bytes_from_string(options->plugin_name));
@@ -127,7 +127,9 @@ static void finish(struct outgoing *outgoing, const char *topic, const struct ev
 	outgoing->record = (struct kafka_record){
 	        .topic = topic,
 	        .partition = -1,
-	        .timestamp_ms = -1, /* now: under an old timestamp the broker's retention would take it at once */
+	        /* Now: under an old timestamp the broker's retention would take it at once, and one an hour ahead it
+	         * refuses, so the host's own clock is not asked. */
+	        .timestamp_ms = clock_shared_ms(),
 	        .key = arena_copy(&outgoing->arena, event->record.key),
 	        .value = arena_copy(&outgoing->arena, event->record.value),
 	        .headers = list->items,

@@ -65,6 +65,37 @@ START_TEST(in_retry_topics_only_the_next_attempt_is_handled)
 }
 END_TEST
 
+START_TEST(a_retry_record_beside_an_earlier_one_that_came_again_is_judged_by_itself)
+{
+	bench.pipeline.ordering = CONFIG_ORDERING_NONE;
+	bench.pipeline.retry.mode = CONFIG_RETRY_TOPICS;
+	bench_start("steer_one");
+	struct record *record = bench_event('a', "verdict:2");
+	ck_assert(bench_run());
+	again(record, 2, "verdict:2");
+	ck_assert(bench_run());
+	ck_assert_str_eq(stored(), "0 2 retry retry");
+	/* Both come in one batch: the second attempt's again, and the third's, which is the last one there is. */
+	struct record *last;
+	again(record, 2, "note:two");
+	last = again(record, 3, "note:three");
+	ck_assert(bench_run());
+	ck_assert_str_eq(bench_outcomes(0), "retry retry, back");
+	ck_assert(bench_run_records(0, &last, 1));
+	ck_assert_str_eq(bench_outcomes(0), "done");
+	ck_assert_str_eq(bench_notes(), "three");
+	/* An earlier record behind a later one is where that one is. */
+	record = bench_event('b', "verdict:2");
+	ck_assert(bench_run());
+	struct record *second = bench_copy('b', record, "verdict:2");
+	second->attempt = 2;
+	bench_copy('b', record, "verdict:2");
+	ck_assert(bench_run());
+	ck_assert_str_eq(bench_outcomes(0), "retry retry, retry retry");
+	ck_assert_uint_eq(bench.sides[0].batch.entries[1].attempt, 2);
+}
+END_TEST
+
 START_TEST(in_place_it_goes_on_with_the_next_attempt_and_ends_after_the_last)
 {
 	bench_start("steer_one");
@@ -192,6 +223,7 @@ int main(int count, char **argv)
 	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, a_dead_event_that_comes_again_is_dead_for_the_same_reason_and_not_handled);
 	tcase_add_test(tests, in_retry_topics_only_the_next_attempt_is_handled);
+	tcase_add_test(tests, a_retry_record_beside_an_earlier_one_that_came_again_is_judged_by_itself);
 	tcase_add_test(tests, in_place_it_goes_on_with_the_next_attempt_and_ends_after_the_last);
 	tcase_add_test(tests, a_replay_starts_anew_and_what_it_replaced_is_a_duplicate);
 	tcase_add_test(tests, what_fails_at_commit_alone_is_stored_too);

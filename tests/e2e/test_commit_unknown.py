@@ -12,14 +12,20 @@ from test_workload import feed
 COMPLETE = b"COMMIT\0"  # the command tag in the server's answer
 
 
-def run_through_proxy(bench, side, pattern, forward, after):
+def farewell(state, text):
+    """What the server says when it is told to end a connection."""
+    fields = b"".join(kind + value + b"\0" for kind, value in ((b"S", b"FATAL"), (b"V", b"FATAL"), (b"C", state), (b"M", text))) + b"\0"
+    return b"E" + (len(fields) + 4).to_bytes(4, "big") + fields
+
+
+def run_through_proxy(bench, side, pattern, forward, after, last=b""):
     case = bench.case(partitions=1)
     case.watch()
     proxy, conninfo = bench.proxy()
     settings = bench.settings(case, workers=1)
     settings["database"]["conninfo"] = conninfo
     case.produce(many(300))
-    proxy.cut_when(side, pattern, forward, after)
+    proxy.cut_when(side, pattern, forward, after, last)
     host = bench.host(settings).start(ready=False)
     case.check(timeout=90)
     assert proxy.cuts == 1, "the connection was cut"
@@ -48,6 +54,16 @@ def test_commit_never_arrived(bench, after):
 def test_commit_arrived_and_the_connection_was_cut_at_once(bench, after):
     """The claim of the new run waits for the old backend, whichever way that one ends."""
     case, host = run_through_proxy(bench, "client", b"COMMIT\0", True, after)
+    assert host.counted()[0]["processed"] == 300
+    case.check_counters()
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_stopped_between_the_answer_to_commit_and_the_sync_point(bench, after):
+    """A server that is shut down says so there; the process lives."""
+    case, host = run_through_proxy(bench, "server", COMPLETE, True, after,
+                                   farewell(b"57P01", b"terminating connection due to administrator command"))
+    assert not host.logged("child_died") and not host.logged("assertion")
     assert host.counted()[0]["processed"] == 300
     case.check_counters()
 

@@ -1,6 +1,10 @@
 """The path of one event as doc/ARCHITECTURE.md draws it: source, envelope, lane, worker, claim, handler, offset, route."""
+import struct
+import time
+
 from idem import wait
 from idem.events import event, many
+from idem.servers import program
 
 
 def test_an_event_becomes_one_effect_one_claim_and_one_committed_offset(bench):
@@ -84,6 +88,22 @@ def test_retry_topics_carry_the_attempt_and_end_in_an_effect_or_a_dead_letter(be
     six, _ = host.counted()
     assert (six["processed"], six["retried"], six["dead"]) == (1, 4, 1)
     case.check_counters()
+
+
+def test_a_host_whose_clock_is_a_day_ahead_retries_and_gives_up_all_the_same(bench, tmp_path):
+    """Brokers refuse records from an hour ahead; the time that is written into records is the database's."""
+    clock = tmp_path / "clock"
+    clock.write_bytes(struct.pack("q", 86400000))
+    case = bench.case(partitions=1)
+    case.watch()
+    settings = bench.settings(case, retry={"mode": "topics", "delays": ["100ms", "200ms"]})
+    host = bench.host(settings, environment={"LD_PRELOAD": program("tests/chaos/clock_shim.so"), "IDEM_CLOCK_FILE": str(clock)})
+    host.start()
+    case.produce([event("failn:1"), event("fatal"), event("fail"), event()])
+    dead = case.check()
+    assert sorted(record.reason for record in dead) == ["attempts_exhausted", "rejected"]
+    assert not host.log().startswith(time.strftime("%Y-%m-%d", time.gmtime())), "the host lives in tomorrow"
+    assert not host.logged("route_failed")
 
 
 def test_an_undefined_verdict_is_dead_and_an_unset_one_is_tried_again(bench):

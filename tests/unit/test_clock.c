@@ -15,6 +15,18 @@ START_TEST(wall_time_can_be_shifted_and_monotonic_time_can_not)
 }
 END_TEST
 
+START_TEST(the_shared_time_is_the_wall_clocks_until_it_is_told_and_then_no_step_moves_it)
+{
+	clock_set_offset_ms(86400000);
+	ck_assert_int_ge(clock_shared_ms(), clock_wall_ms() - 1000);
+	clock_share(5000000);
+	clock_set_offset_ms(-86400000);
+	ck_assert_int_ge(clock_shared_ms(), 5000000);
+	ck_assert_int_lt(clock_shared_ms(), 5060000);
+	clock_set_offset_ms(0);
+}
+END_TEST
+
 START_TEST(milliseconds_and_microseconds_agree)
 {
 	int64_t before_us = clock_monotonic_us(), ms = clock_monotonic_ms(), after_us = clock_monotonic_us();
@@ -70,6 +82,7 @@ int main(void)
 	TCase *tests = tcase_create("clock");
 
 	tcase_add_test(tests, wall_time_can_be_shifted_and_monotonic_time_can_not);
+	tcase_add_test(tests, the_shared_time_is_the_wall_clocks_until_it_is_told_and_then_no_step_moves_it);
 	tcase_add_test(tests, milliseconds_and_microseconds_agree);
 	tcase_add_test(tests, a_deadline_is_that_far_away);
 	tcase_add_test(tests, a_wait_ends_at_its_time_and_no_earlier);

@@ -57,11 +57,12 @@ class Proxy:
         """Every piece waits that long before it goes on."""
         self._delay = seconds
 
-    def cut_when(self, side, pattern, forward, after=1):
+    def cut_when(self, side, pattern, forward, after=1, farewell=b""):
         """When pattern passes for the after-th time from side ("client" or "server"): the connection is cut at once; forward
-        says whether the bytes that held it still go through before."""
+        says whether the bytes that held it still go through before.  With a farewell nothing that came behind the pattern
+        does: the farewell takes its place."""
         with self._lock:
-            self._trigger = [side, pattern, forward, after]
+            self._trigger = [side, pattern, forward, after, farewell]
 
     def cut_after(self, side, count):
         """The connection on which the count-th byte from now passes from side is cut right behind it."""
@@ -121,10 +122,10 @@ class Proxy:
                     if self._delay:
                         threading.Event().wait(self._delay)
                     self._flows.wait()
-                    passes = self._passes("client" if one is client else "server", tails[one], data)
+                    last = self._last("client" if one is client else "server", tails[one], data)
                     tails[one] = data[-64:]
-                    other[one].sendall(data if passes is None else data[:passes])
-                    if passes is not None:
+                    other[one].sendall(data if last is None else last)
+                    if last is not None:
                         self._cuts += 1
                         return
         except (OSError, ValueError):
@@ -132,25 +133,28 @@ class Proxy:
         finally:
             self._close(pair)
 
-    def _passes(self, side, tail, data):
-        """How many of these bytes are the last ones of the connection; None: it goes on."""
+    def _last(self, side, tail, data):
+        """What of these bytes is the last that passes on this connection; None: it goes on."""
         with self._lock:
             if self._budget and self._budget[0] == side:
                 self._budget[1] -= len(data)
                 if self._budget[1] <= 0:
                     last = len(data) + self._budget[1]
                     self._budget = None
-                    return last
+                    return data[:last]
             if not self._trigger or self._trigger[0] != side:
                 return None
             pattern = self._trigger[1]
-            seen = (tail[-(len(pattern) - 1):] if len(pattern) > 1 else b"") + data
+            before = tail[-(len(pattern) - 1):] if len(pattern) > 1 else b""
+            seen = before + data
             self._trigger[3] -= seen.count(pattern)
             if self._trigger[3] > 0:
                 return None
-            forward = self._trigger[2]
+            forward, farewell = self._trigger[2], self._trigger[4]
             self._trigger = None
-            return len(data) if forward else 0
+            if farewell:
+                return data[:seen.rindex(pattern) + len(pattern) - len(before)] + farewell
+            return data if forward else b""
 
     def _close(self, pair):
         with self._lock:
