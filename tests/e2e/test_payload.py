@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from idem import wait
 from idem.events import Event, event, many, uuid7
 
 
@@ -22,21 +23,35 @@ def test_a_tombstone_follows_the_policy(bench, policy, place):
     case.check_counters()
 
 
-def test_null_and_empty_stay_what_they_are_through_retry_and_dead_letter(bench):
-    """P3: key, value and a header's value, null against empty."""
+def content(record):
+    """What belongs to whoever produced it."""
+    return record.key, record.value, [pair for pair in record.headers if not pair[0].startswith("x-")]
+
+
+def test_null_and_empty_stay_what_they_are_through_retry_dead_letter_and_replay(bench):
+    """P3: key, value and a header's value, null against empty.  An empty value is no JSON and no handler sees it: its way is the
+    dead letter topic and the replay's topic, which is read as a retry topic."""
     case = bench.case(partitions=1)
-    bench.start(case, ordering="none", event={"tombstone": "dlq"}, retry={"mode": "topics", "delays": ["100ms"]})
-    variants = [event("fail", key=key, headers=[("h", header)]) for key in (None, b"") for header in (None, b"")]
-    values = [Event(value, b"k", uuid7(), headers=[("h", b"")]) for value in (None, b"")]
-    case.produce(variants + values)
-    dead = {record.id: record for record in case.check()}
-    retried = {record.id: record for record in case.retries()}
-    for one in variants:
-        for copy in (retried[one.id], dead[one.id]):
-            assert copy.key == one.key and copy.value == one.value
-            assert dict(copy.headers)["h"] == dict(one.headers)["h"], f"header of {one.key!r}"
-    for one in values:
-        assert dead[one.id].value == one.value and dict(dead[one.id].headers)["h"] == b""
+    host = bench.start(case, ordering="none", event={"tombstone": "deliver"}, retry={"mode": "topics", "delays": ["100ms", "200ms"]})
+    events = [event("fail", key=key, headers=[("h", header)]) for key in (None, b"") for header in (None, b"")]
+    events += [Event(value, b"k", uuid7(), headers=[("h", header), ("do", b"fail")]) for value in (None, b"") for header in (None, b"")]
+    case.produce(events)
+    case.check()
+    answer = host.ctl("dlq", "replay", "--pipeline", case.consumer, "--all")
+    assert answer.returncode == 0, answer.stderr
+    wait.until(lambda: len(case.dead()) == 2 * len(events), "all to be dead again", 40)
+    case.check(replayed=[one.id for one in events])
+    copies = {}
+    for record in case.routed():
+        copies.setdefault(record.id, []).append(record)
+    for one in events:
+        reason = "malformed" if one.value == b"" else "attempts_exhausted"
+        topics = sorted(record.topic.removeprefix(case.consumer) for record in copies[one.id])
+        tiers = [] if one.value == b"" else [".retry.100ms", ".retry.200ms"]
+        assert topics == sorted([".dlq", ".retry.replay", ".dlq", *tiers, *tiers]), one.value
+        assert {record.reason for record in copies[one.id] if record.topic == case.dlq} == {reason}
+        for record in copies[one.id]:
+            assert content(record) == (one.key, one.value, one.wire_headers()), record.topic
 
 
 def test_bad_utf8_is_dead_at_once_with_the_same_bytes(bench):

@@ -250,15 +250,26 @@ static const struct {
         {"http", do_http},     {"late", do_late},       {"nul", do_nul},
 };
 
+/* A record without a payload says it in a header. */
+static struct idem_bytes deed_of(const struct ref *ref, struct idem_call *call, const struct idem_event *event)
+{
+	struct idem_bytes deed = {"ok", 2};
+
+	for (size_t i = 0; i < event->header_count; i++)
+		if (idem_equal_string(event->headers[i].name, "do"))
+			deed = event->headers[i].value;
+	(void)idem_json_text(ref->api, call, "/do", &deed);
+	return deed;
+}
+
 static idem_verdict handle(void *opaque, struct idem_call *call, const struct idem_event *event)
 {
 	struct ref *ref = opaque;
 	struct run run = {ref, call, event, {"", 0}};
-	struct idem_bytes deed = {"ok", 2};
+	struct idem_bytes deed = deed_of(ref, call, event);
 
 	if (ref->kept)
 		use_kept(ref, event);
-	(void)idem_json_text(ref->api, call, "/do", &deed);
 	const char *colon = memchr(deed.ptr, ':', deed.len);
 	if (colon) {
 		run.argument.ptr = colon + 1;
