@@ -102,7 +102,11 @@ static void print_status_pipeline(const struct admin_pipeline *pipeline, FILE *o
 
 	fputs("{\"name\":", out);
 	escape_json(bytes_from_string(pipeline->name), out);
-	fputs(",\"state\":", out);
+	fputs(",\"plugin\":{\"name\":", out);
+	escape_json(bytes_from_string(pipeline->plugin_name), out);
+	fputs(",\"version\":", out);
+	escape_json(bytes_from_string(pipeline->plugin_version), out);
+	fputs("},\"state\":", out);
 	escape_json(bytes_from_string(pipeline->state), out);
 	fprintf(out, ",\"ready\":%s,\"reason\":", ready ? "true" : "false");
 	escape_json(bytes_from_string(why), out);

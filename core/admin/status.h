@@ -9,10 +9,11 @@
 
 struct admin_pipeline {
 	const char *name;
-	const char *state;  /* waiting, running, stopping, down */
-	const char *reason; /* why it is in that state, for people; "" none */
-	bool running;       /* a process is there that was not asked to stop */
-	int64_t pid;        /* 0: none */
+	const char *plugin_name, *plugin_version; /* as the file says; "" when it says nothing */
+	const char *state;                        /* waiting, running, stopping, down */
+	const char *reason;                       /* why it is in that state, for people; "" none */
+	bool running;                             /* a process is there that was not asked to stop */
+	int64_t pid;                              /* 0: none */
 	int64_t restarts, uptime_ms;
 	int64_t latency_p95_us;          /* of the last minute or two */
 	const struct metrics_page *page; /* written by the child, which runs plugin code: its strings are not trusted */

@@ -1,4 +1,5 @@
 #include "core/config/check.h"
+#include "core/config/conninfo.h"
 #include "core/config/names.h"
 #include "core/config/properties.h"
 #include "core/config/secret.h"
@@ -302,6 +303,9 @@ static void check_database(struct reader *reader, const config_setting_t *root)
 	int ways = !!database->password + !!database->password_file + !!database->password_env;
 	struct error error;
 
+	if (database->conninfo && reader->looks_at_files && !conninfo_check_files(database->conninfo, &error))
+		report_error(reader->report, reader_member_place(root, "database.conninfo"), "database.conninfo: %s",
+		             error.text);
 	if (ways > 1)
 		report_error(reader->report, place, "database: give one of password, password_file and password_env");
 	if (ways != 1 || database->password || !reader->looks_at_files)

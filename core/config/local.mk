@@ -3,6 +3,7 @@ AM_CPPFLAGS += -DIDEM_PLUGIN_DIR='"$(pkglibdir)"'
 libidemcore_a_SOURCES += \
 	core/config/check.c core/config/check.h \
 	core/config/config.c core/config/config.h \
+	core/config/conninfo.c core/config/conninfo.h \
 	core/config/includes.c core/config/includes.h \
 	core/config/librdkafka.c core/config/librdkafka.h \
 	core/config/names.c core/config/names.h \

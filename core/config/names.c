@@ -1,12 +1,12 @@
 #include "core/config/names.h"
-#include <libpq-fe.h>
-#include <stdlib.h>
+#include "core/config/conninfo.h"
 #include <string.h>
 #include <strings.h>
 
 #define TOPIC_LONGEST 249
 #define NAME_LONGEST 100 /* consumer_name varchar(100) */
 #define KEY_LONGEST 200  /* idempotency_key varchar(200) */
+#define PORT_LARGEST 65535
 #define TOPIC_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 static bool check_topic(const char *text, struct error *error)
@@ -40,35 +40,27 @@ static bool check_digest(const char *text, struct error *error)
 	return true;
 }
 
+bool names_is_port(struct bytes text)
+{
+	long port = 0;
+
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] < '0' || text.ptr[i] > '9' || port > PORT_LARGEST)
+			return false;
+		port = port * 10 + (text.ptr[i] - '0');
+	}
+	return port >= 1 && port <= PORT_LARGEST;
+}
+
 static bool check_address(const char *text, struct error *error)
 {
 	const char *colon = strrchr(text, ':');
-	long port;
-	char *end;
 
 	if (!colon || colon == text || colon[1] < '0' || colon[1] > '9')
 		return error_set(error, ERROR_CONFIG, "\"%s\" is no address; write 127.0.0.1:9464", text);
-	port = strtol(colon + 1, &end, 10);
-	if (*end || port < 1 || port > 65535)
+	if (!names_is_port(bytes_from_string(colon + 1)))
 		return error_set(error, ERROR_CONFIG, "\"%s\" has no valid port; 1 to 65535 are allowed", text);
 	return true;
-}
-
-/* libpq's message quotes what it did not understand, which may be a piece of the password: then it is not shown. */
-static bool check_conninfo(const char *text, struct error *error)
-{
-	char *why = NULL;
-	PQconninfoOption *options = PQconninfoParse(text, &why);
-	bool valid = options != NULL;
-
-	if (!valid && why && !strcasestr(text, "password") && !strstr(text, "://"))
-		error_set(error, ERROR_CONFIG, "%.*s", (int)strcspn(why, "\n"), why);
-	else if (!valid)
-		error_set(error, ERROR_CONFIG,
-		          "is no connection string of libpq; write key=value pairs or a postgresql:// address");
-	PQfreemem(why);
-	PQconninfoFree(options);
-	return valid;
 }
 
 bool names_is_position(const char *field)
@@ -169,7 +161,7 @@ bool names_check(enum setting_kind kind, const char *text, struct error *error)
 	case SETTING_ADDRESS:
 		return check_address(text, error);
 	case SETTING_CONNINFO:
-		return check_conninfo(text, error);
+		return conninfo_check(text, error);
 	case SETTING_TEMPLATE:
 		return check_template(text, error);
 	case SETTING_FIELD:

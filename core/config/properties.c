@@ -1,5 +1,6 @@
 #include "core/config/properties.h"
 #include "core/base/assert.h"
+#include "core/config/names.h"
 #include "core/config/nearest.h"
 #include "core/config/secret.h"
 #include <errno.h>
@@ -93,12 +94,50 @@ static bool check_file(const struct reader *reader, const struct config_property
 	return error_set(error, ERROR_CONFIG, "%s: %s", value, strerror(errno));
 }
 
+/* Of "host:9092" and "[::1]:9092", each perhaps with "scheme://" in front; NULL: it names none. */
+static const char *port_of_broker(const char *broker)
+{
+	const char *scheme = strstr(broker, "://"), *host = scheme ? scheme + 3 : broker;
+	const char *colon = *host == '[' ? strstr(host, "]:") : strchr(host, ':');
+
+	if (!colon || (*host != '[' && strchr(colon + 1, ':')))
+		return NULL;
+	return colon + (*host == '[' ? 2 : 1);
+}
+
+/* librdkafka takes any number for a port. */
+static bool check_broker(const char *broker, struct error *error)
+{
+	const char *port = port_of_broker(broker);
+
+	return !port || names_is_port(bytes_from_string(port)) ||
+	       error_set(error, ERROR_CONFIG, "\"%s\" has no valid port; 1 to 65535 are allowed", broker);
+}
+
+static bool check_brokers(const struct config_property *property, struct error *error)
+{
+	if (strcmp(property->name, "bootstrap.servers") != 0 && strcmp(property->name, "metadata.broker.list") != 0)
+		return true;
+	if (!*property->value)
+		return error_set(error, ERROR_CONFIG, "must not be empty; write \"host:9092\"");
+	for (const char *at = property->value; *at; at += *at == ',') {
+		size_t length = strcspn(at, ",");
+		char broker[280]; /* a name of DNS has 255 at most; what is longer is librdkafka's to refuse */
+
+		snprintf(broker, sizeof(broker), "%.*s", (int)length, at);
+		if (length < sizeof(broker) && !check_broker(broker, error))
+			return false;
+		at += length;
+	}
+	return true;
+}
+
 static bool try_value(rd_kafka_conf_t *scratch, const struct config_property *property, struct error *error)
 {
 	char why[256];
 
-	if (strcmp(property->name, "bootstrap.servers") == 0 && !*property->value)
-		return error_set(error, ERROR_CONFIG, "must not be empty; write \"host:9092\"");
+	if (!check_brokers(property, error))
+		return false;
 	if (rd_kafka_conf_set(scratch, property->name, property->value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
 		return true;
 	return error_set(error, ERROR_CONFIG, "%s", property->secret ? "librdkafka does not accept the value" : why);

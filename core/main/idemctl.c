@@ -1,6 +1,7 @@
 /* idemctl: the operator's tool.  This file is its arguments; every command is a function of its own. */
 #include "core/main/idemctl.h"
 #include "core/base/assert.h"
+#include "core/config/conninfo.h"
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static const struct command commands[] = {
          ctl_dlq_list, "the dead letters, each event once; claimed: it was processed or discarded meanwhile"},
         {"dlq", "show", "", 0, 0, TAKES_FILTER | BIT(OPTION_RAW) | BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dlq_show,
          "one dead letter: why, headers, key and payload"},
-        {"dlq", "replay", "", 0, 0, TAKES_ACTION | BIT(OPTION_RATE), NEEDS_ALL, ctl_dlq_replay,
+        {"dlq", "replay", "", 0, 0, TAKES_ACTION | BIT(OPTION_RATE) | BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dlq_replay,
          "send dead letters to their own group again; harmless if repeated"},
         {"dlq", "discard", "", 0, 0, TAKES_ACTION | BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dlq_discard,
          "claim the ids of dead letters, so that no later copy is applied"},
@@ -226,6 +227,14 @@ static const struct option options[] = {
         {NULL, 0, NULL, 0},
 };
 
+static void check_conninfo(const char *conninfo)
+{
+	struct error error;
+
+	if (conninfo && (!conninfo_check(conninfo, &error) || !conninfo_check_files(conninfo, &error)))
+		wrong_usage("--conninfo:", error.text);
+}
+
 static void check_options(const struct command *command, const struct arguments *arguments)
 {
 	char what[64];
@@ -243,6 +252,7 @@ static void check_options(const struct command *command, const struct arguments 
 		wrong_usage("an argument is missing:", command->arguments);
 	if (arguments->ctl.word_count > command->max_words)
 		wrong_usage("an argument too many:", arguments->ctl.words[command->max_words]);
+	check_conninfo(arguments->ctl.conninfo);
 }
 
 /* Where the option's text goes; NULL: it has none, or is a list. */

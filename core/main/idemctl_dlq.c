@@ -169,9 +169,15 @@ static int open_chosen(const struct ctl *ctl, struct dlq *dlq)
 }
 
 /* Nothing to do is what --all may find; what was named should be there. */
+static bool found_nothing(const struct dlq *dlq)
+{
+	return dlq->matched == 0 && !dlq->ctl->dlq.all;
+}
+
+/* Said once: by the JSON or the line of the work, or, when there was none, by this. */
 static int status_of_work(const struct dlq *dlq, bool good)
 {
-	if (dlq->matched == 0 && !dlq->ctl->dlq.all)
+	if (found_nothing(dlq))
 		return nothing_matches(dlq);
 	return good ? CTL_OK : CTL_NO;
 }
@@ -183,11 +189,12 @@ static bool replay_letter(void *self, const struct dead_letter *letter)
 	if (!dlq_is_within_limit(dlq))
 		return false;
 	dlq->matched++;
-	if (dlq->ctl->dlq.dry_run)
-		dlq_print_row(dlq, letter, NULL);
-	else
+	if (!dlq->ctl->dlq.dry_run) {
 		replay_send(dlq->replay, letter);
-	return true;
+		return true;
+	}
+	dlq_print_row(dlq, letter, dlq_word_of_claim(dlq, letter->event));
+	return !dlq->error.code;
 }
 
 static void tell_failed(void *self, int32_t partition, int64_t offset, const struct error *error)
@@ -207,7 +214,7 @@ static int dry_run(struct dlq *dlq, dead_letters_visit *visit, const char *verb)
 		return status;
 	if (dlq->ctl->json)
 		printf("%s],\"matched\":%zu,\"dry_run\":true}\n", dlq->printed ? "\n" : "", dlq->matched);
-	else
+	else if (!found_nothing(dlq))
 		printf("would %s %zu dead letter%s; nothing was changed\n", verb, dlq->matched,
 		       dlq->matched == 1 ? "" : "s");
 	return status_of_work(dlq, true);
@@ -245,7 +252,7 @@ static int replay(struct dlq *dlq)
 	router_replay_topic(dlq->pipeline, topic, sizeof(topic));
 	if (dlq->ctl->json)
 		printf("{\"matched\":%zu,\"done\":%zu,\"failed\":%zu}\n", dlq->matched, count.done, count.failed);
-	else
+	else if (!found_nothing(dlq))
 		printf("replayed %zu of %zu to topic %s, %zu failed; what was applied before ends there as a "
 		       "duplicate\n",
 		       count.done, dlq->matched, topic, count.failed);
@@ -257,6 +264,8 @@ int ctl_dlq_replay(const struct ctl *ctl)
 	struct dlq dlq;
 	int status = open_chosen(ctl, &dlq);
 
+	if (status == CTL_OK && ctl->dlq.dry_run)
+		open_dedup_if_possible(&dlq); /* what is claimed will end as a duplicate */
 	if (status == CTL_OK)
 		status = ctl->dlq.dry_run ? dry_run(&dlq, replay_letter, "replay") : replay(&dlq);
 	dlq_close(&dlq);
@@ -319,7 +328,7 @@ static int discard(struct dlq *dlq)
 	if (dlq->ctl->json)
 		printf("{\"matched\":%zu,\"discarded\":%zu,\"claimed_before\":%zu,\"impossible\":%zu}\n", dlq->matched,
 		       dlq->claimed, dlq->claimed_before, dlq->impossible);
-	else
+	else if (!found_nothing(dlq))
 		printf("discarded %zu of %zu; %zu were processed or discarded before, %zu can't be\n", dlq->claimed,
 		       dlq->matched, dlq->claimed_before, dlq->impossible);
 	return status == CTL_OK ? status_of_work(dlq, dlq->impossible == 0) : status;

@@ -29,12 +29,18 @@ static yajl_val ask(const struct ctl *ctl, int *out_status)
 	return tree;
 }
 
-static const char *text_at(yajl_val object, const char *name)
+static const char *text_of(yajl_val object, const char **path)
 {
-	const char *path[] = {name, NULL};
 	yajl_val value = yajl_tree_get(object, path, yajl_t_string);
 
 	return value ? YAJL_GET_STRING(value) : "";
+}
+
+static const char *text_at(yajl_val object, const char *name)
+{
+	const char *path[] = {name, NULL};
+
+	return text_of(object, path);
 }
 
 static long long number_at(yajl_val object, const char *outer, const char *inner)
@@ -61,8 +67,12 @@ static yajl_val list_at(yajl_val object, const char *name)
 
 static void print_pipeline(yajl_val pipeline)
 {
-	printf("%-32s %-9s %-5s %8lld %10lld %10lld %10lld %8lld %8lld %8lld %8lld %8lld  %s\n",
-	       text_at(pipeline, "name"), text_at(pipeline, "state"), is_ready(pipeline) ? "yes" : "no",
+	const char *version[] = {"plugin", "version", NULL}, *name[] = {"plugin", "name", NULL};
+	char plugin[128];
+
+	snprintf(plugin, sizeof(plugin), "%s %s", text_of(pipeline, name), text_of(pipeline, version));
+	printf("%-32s %-24s %-9s %-5s %8lld %10lld %10lld %10lld %8lld %8lld %8lld %8lld %8lld  %s\n",
+	       text_at(pipeline, "name"), plugin, text_at(pipeline, "state"), is_ready(pipeline) ? "yes" : "no",
 	       number_at(pipeline, "restarts", NULL), number_at(pipeline, "lag", NULL),
 	       number_at(pipeline, "counters", "consumed"), number_at(pipeline, "counters", "processed"),
 	       number_at(pipeline, "counters", "duplicates"), number_at(pipeline, "counters", "ignored"),
@@ -76,9 +86,9 @@ int ctl_status(const struct ctl *ctl)
 	yajl_val tree = ask(ctl, &status), pipelines = tree ? list_at(tree, "pipelines") : NULL;
 
 	if (pipelines)
-		printf("%-32s %-9s %-5s %8s %10s %10s %10s %8s %8s %8s %8s %8s  %s\n", "pipeline", "state", "ready",
-		       "restarts", "lag", "consumed", "processed", "dup", "ignored", "retried", "parked", "dead",
-		       "why");
+		printf("%-32s %-24s %-9s %-5s %8s %10s %10s %10s %8s %8s %8s %8s %8s  %s\n", "pipeline", "plugin",
+		       "state", "ready", "restarts", "lag", "consumed", "processed", "dup", "ignored", "retried",
+		       "parked", "dead", "why");
 	for (size_t i = 0; pipelines && i < YAJL_GET_ARRAY(pipelines)->len; i++)
 		print_pipeline(YAJL_GET_ARRAY(pipelines)->values[i]);
 	yajl_tree_free(tree);

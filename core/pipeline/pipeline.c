@@ -195,14 +195,8 @@ static bool pipeline_open_plugin(struct pipeline *pipeline, const char *path, in
 	engine->plugin = plugin_open(path, &engine->pipeline->plugin, engine->pipeline->name, &error);
 	if (!engine->plugin)
 		return pipeline_failed(LOG_plugin_refused, &error, CHILD_PLUGIN_REFUSED, out_status);
-	if (pipeline->config.workers > 1 && !plugin_is_concurrent(engine->plugin)) {
-		error_set(&error, ERROR_PLUGIN, "the plugin does not say it is concurrent: set workers = 1");
+	if (!plugin_fits(engine->plugin, &pipeline->config, &error))
 		return pipeline_failed(LOG_plugin_refused, &error, CHILD_PLUGIN_REFUSED, out_status);
-	}
-	if (plugin_is_isolated(engine->plugin) && pipeline->config.isolation != CONFIG_ISOLATION_EVENT) {
-		error_set(&error, ERROR_PLUGIN, "the plugin needs every event isolated: set isolation = \"event\"");
-		return pipeline_failed(LOG_plugin_refused, &error, CHILD_PLUGIN_REFUSED, out_status);
-	}
 	if (pipeline->config.isolation == CONFIG_ISOLATION_EVENT)
 		pipeline->config.batch.max = 1;
 	if (!plugin_create(engine->plugin, &error) || !plugin_start(engine->plugin, &error))

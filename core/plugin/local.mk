@@ -13,7 +13,8 @@ libidemcore_a_SOURCES += \
 	core/plugin/rows.c core/plugin/rows.h \
 	core/plugin/sql_check.c \
 	core/plugin/stage.c \
-	core/plugin/tables_call.c core/plugin/tables_host.c core/plugin/tables_metrics.c core/plugin/tables_tx.c
+	core/plugin/tables_call.c core/plugin/tables_host.c core/plugin/tables_metrics.c core/plugin/tables_tx.c \
+	core/plugin/trial.c
 EXTRA_DIST += core/plugin/README.md
 
 if HAVE_CHECK

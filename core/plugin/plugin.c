@@ -97,6 +97,16 @@ bool plugin_is_isolated(const struct plugin *plugin)
 	return plugin->descriptor.capabilities & IDEM_CAP_ISOLATED;
 }
 
+bool plugin_fits(const struct plugin *plugin, const struct config_pipeline *pipeline, struct error *error)
+{
+	if (pipeline->workers > 1 && !plugin_is_concurrent(plugin))
+		return error_set(error, ERROR_PLUGIN, "the plugin does not say it is concurrent: set workers = 1");
+	if (plugin_is_isolated(plugin) && pipeline->isolation != CONFIG_ISOLATION_EVENT)
+		return error_set(error, ERROR_PLUGIN,
+		                 "the plugin needs every event isolated: set isolation = \"event\"");
+	return true;
+}
+
 bool plugin_has_lock_params(const struct plugin *plugin)
 {
 	for (uint32_t i = 0; i < plugin->statement_count; i++)

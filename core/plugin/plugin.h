@@ -27,6 +27,8 @@ bool plugin_stage(const char *file, const char *directory, char *out_path, size_
 /* dlopen(RTLD_NOW | RTLD_LOCAL), idem_plugin_v1, copy in by size, every check; options checked against the table. */
 struct plugin *plugin_open(const char *path, const struct config_plugin *config, const char *pipeline,
                            struct error *error);
+/* Whether the pipeline's workers and isolation are what it can work with. */
+bool plugin_fits(const struct plugin *plugin, const struct config_pipeline *pipeline, struct error *error) MUST_CHECK;
 /* create(): declares statements, registers metrics. */
 bool plugin_create(struct plugin *plugin, struct error *error) MUST_CHECK;
 bool plugin_start(struct plugin *plugin, struct error *error) MUST_CHECK;
@@ -51,6 +53,9 @@ void plugin_event_view(const struct plugin *plugin, const struct event *event, s
 void plugin_print_metrics(const struct plugin *plugin, FILE *out);
 /* idemctl plugin inspect FILE: what the file says of itself, without running its code. */
 bool plugin_print_inspect(const char *file, bool json, FILE *out, struct error *error) MUST_CHECK;
+/* idemd --check: loads and creates the pipeline's plugin in a child process of the caller's (which has one thread),
+ * which has 10 s; what its code alone knows is found here, its options above all.  *error has no secret. */
+bool plugin_try(const struct config_pipeline *pipeline, struct error *error) MUST_CHECK;
 /* idemctl plugin check FILE: that, then loads and creates it in a child process of the caller's (which has one thread).
  */
 bool plugin_print_check(const char *file, FILE *out, struct error *error) MUST_CHECK;

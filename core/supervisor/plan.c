@@ -31,13 +31,11 @@ static bool print_config(const struct config *config, const char *name, char **o
 }
 
 /* The copy is what runs: the file may have changed since it was checked. */
-static bool stage(const struct config_plugin *plugin, const char *directory, char *out_staged, size_t size,
-                  struct error *error)
+static bool stage(const struct config_plugin *plugin, const char *directory, char (*out_staged)[PATH_MAX],
+                  struct plugin_metadata *out_metadata, struct error *error)
 {
-	struct plugin_metadata metadata;
-
-	return plugin_stage(plugin->file, directory, out_staged, size, error) &&
-	       plugin_inspect(out_staged, plugin->sha256, &metadata, error);
+	return plugin_stage(plugin->file, directory, *out_staged, sizeof(*out_staged), error) &&
+	       plugin_inspect(*out_staged, plugin->sha256, out_metadata, error);
 }
 
 /* The child reads the folder when it starts: a file more, less or changed there is a change of the plan. */
@@ -69,16 +67,19 @@ static bool plan_make(const struct config *config, const struct config_pipeline 
                       struct error *error)
 {
 	char directory[PATH_MAX], staged[PATH_MAX];
+	struct plugin_metadata metadata = {0};
 	struct error refusal;
 
 	if ((size_t)snprintf(directory, sizeof(directory), "%s/plugins", config->state_dir) >= sizeof(directory))
 		return error_set(error, ERROR_CONFIG, "state_dir: the path is too long");
-	if (!stage(&pipeline->plugin, directory, staged, sizeof(staged), &refusal)) {
+	if (!stage(&pipeline->plugin, directory, &staged, &metadata, &refusal)) {
 		plan->refusal = copy_string(refusal.text);
 		snprintf(staged, sizeof(staged), "%s", pipeline->plugin.file);
 	}
 	plan->name = copy_string(pipeline->name);
 	plan->plugin_path = copy_string(staged);
+	plan->plugin_name = copy_string(metadata.name);
+	plan->plugin_version = copy_string(metadata.version);
 	plan->schemas = describe_schemas(pipeline->event.schemas);
 	plan->memory_max_bytes = pipeline->memory_max;
 	return print_config(config, pipeline->name, &plan->text, error);
@@ -135,6 +136,8 @@ void child_plan_done(struct child_plan *plan)
 	free(plan->text);
 	free(plan->name);
 	free(plan->plugin_path);
+	free(plan->plugin_name);
+	free(plan->plugin_version);
 	free(plan->schemas);
 	free(plan->refusal);
 	*plan = (struct child_plan){0};
@@ -155,7 +158,8 @@ void supervisor_check_plugins(const struct config *config, struct config_report 
 		struct plugin_metadata metadata;
 		struct error error;
 
-		if (!plugin_inspect(pipeline->plugin.file, pipeline->plugin.sha256, &metadata, &error))
+		if (!plugin_inspect(pipeline->plugin.file, pipeline->plugin.sha256, &metadata, &error) ||
+		    !plugin_try(pipeline, &error))
 			report_error(report, (struct report_place){.line = pipeline->plugin.line}, "pipeline %s: %s",
 			             pipeline->name, error.text);
 	}

@@ -6,11 +6,12 @@
 
 struct child_plan {
 	char *name;
-	char *text;               /* config_print with secrets: what the child reads */
-	char *plugin_path;        /* the staged copy, named after its digest */
-	char *schemas;            /* what lies in the folder of schemas: names, sizes, times */
-	int64_t memory_max_bytes; /* 0: no limit */
-	char *refusal;            /* why its plugin can't be run; NULL: it can */
+	char *text;                         /* config_print with secrets: what the child reads */
+	char *plugin_path;                  /* the staged copy, named after its digest */
+	char *plugin_name, *plugin_version; /* as the file says; "" when it can't be run */
+	char *schemas;                      /* what lies in the folder of schemas: names, sizes, times */
+	int64_t memory_max_bytes;           /* 0: no limit */
+	char *refusal;                      /* why its plugin can't be run; NULL: it can */
 };
 struct child_plans {
 	struct child_plan *items;

@@ -52,6 +52,8 @@ static void look(void *self, struct admin_status *out_status)
 	for (struct child *child = supervisor->children.first; child; child = child->next)
 		supervisor->view[count++] = (struct admin_pipeline){
 		        .name = child->plan.name,
+		        .plugin_name = child->plan.plugin_name,
+		        .plugin_version = child->plan.plugin_version,
 		        .state = child_state_name(child->state),
 		        .reason = child->reason,
 		        .running = child->state == CHILD_STATE_RUNNING,

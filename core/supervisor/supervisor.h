@@ -29,6 +29,7 @@ struct supervisor_options {
  * became ready.  Blocks the signals it waits for. [main] */
 int supervisor_run(const struct supervisor_options *options, const struct config *config);
 
-/* The part of the check that needs plugin files (format, ABI, digest; no code runs): adds mistakes to *report. */
+/* The part of --check that needs plugin files: format, ABI and digest, then what their code knows, which runs in a
+ * process of its own (plugin_try).  Adds mistakes to *report.  Before threads; a supervisor that runs does without. */
 void supervisor_check_plugins(const struct config *config, struct config_report *report);
 #endif

@@ -47,6 +47,18 @@ expect "a right configuration passes and touches no server" 0 "no mistakes found
 expect "a mistake is told with file, line and the nearest name" 78 "wrong.conf:5: error: .*topics" ./idemd -c "$folder/wrong.conf" --check
 expect "a wrong configuration does not start" 78 "wrong.conf:5" ./idemd -c "$folder/wrong.conf"
 expect "a file that is no plugin is told with its line" 78 "no-plugin.conf:5: error: pipeline billing" ./idemd -c "$folder/no-plugin.conf" --check
+options() { sed "s#file = .*so\"#file = \"$PWD/tests/plugins/$1.so\"; options = { $2 }#" "$folder/idem.conf" >"$folder/options.conf"; }
+options good/good_options 'greting = "hello";'
+expect "an option that the plugin does not know is told with its line and the nearest name" 78 'options.conf:5: error: pipeline billing: .*has "greting", .*greeting' ./idemd -c "$folder/options.conf" --check
+options good/good_options 'count = "many";'
+expect "an option's value that is none of its type" 78 'options.conf:5: error: .*"count": "many" is not a whole number' ./idemd -c "$folder/options.conf" --check
+options bad/bad_create_sql ''
+expect "a statement that is refused when the plugin is created" 78 "options.conf:5: error: pipeline billing: plugin bad_create_sql" ./idemd -c "$folder/options.conf" --check
+options bad/bad_create_abort ''
+expect "a plugin that dies when it is created" 78 "options.conf:5: error: pipeline billing: .*signal 6" ./idemd -c "$folder/options.conf" --check
+options good/good_minimal ''
+sed -i 's#topics = #workers = 4; topics = #' "$folder/options.conf"
+expect "more workers than the plugin can stand" 78 "options.conf:5: error: pipeline billing: .*set workers = 1" ./idemd -c "$folder/options.conf" --check
 expect "a missing file is 78" 78 "No such file" ./idemd -c "$folder/none.conf"
 expect "--check --connect finds both servers missing" 69 "postgresql: " ./idemd -c "$folder/idem.conf" --check --connect
 expect "nothing was made by checking" 1 "" test -e "$folder/state"
@@ -59,6 +71,8 @@ expect "a noun without its verb" 64 "schema" ./idemctl -c "$folder/idem.conf" sc
 expect "a command that needs the configuration" 64 "-c FILE" ./idemctl schema status
 expect "an argument is missing" 64 "FILE" ./idemctl plugin inspect
 expect "an option that means nothing here is refused" 64 "role" ./idemctl -c "$folder/idem.conf" --role x status
+expect "a connection string that is none is a wrong argument" 64 '--conninfo: invalid connection option "hots"' ./idemctl -c "$folder/idem.conf" --conninfo "hots=1" schema status
+expect "so is one with a file that is not there" 64 "--conninfo: sslrootcert=/nowhere: No such file" ./idemctl -c "$folder/idem.conf" --conninfo "host=x sslrootcert=/nowhere" dlq list --pipeline billing
 expect "dlq wants its pipeline" 64 "--pipeline NAME" ./idemctl -c "$folder/idem.conf" dlq list
 expect "dlq replay takes no --raw" 64 "dlq replay takes no option raw" ./idemctl -c "$folder/idem.conf" dlq replay --pipeline billing --raw
 expect "dlq list takes no --all" 64 "dlq list takes no option all" ./idemctl -c "$folder/idem.conf" dlq list --pipeline billing --all

@@ -109,6 +109,27 @@ def test_a_right_configuration_passes_without_touching_the_servers(bench):
     assert check.returncode == 0, check.stderr
 
 
+@pytest.mark.parametrize("over,edit,where,words", [
+    ({"database": {"conninfo": "host=127.0.0.1 dbname=x user=x sslrootcert=/nowhere/ca.pem"}}, None, "conninfo", ["sslrootcert=/nowhere/ca.pem"]),
+    ({"database": {"conninfo": "host=127.0.0.1 port=70000 dbname=x user=x"}}, None, "conninfo", ["port=70000"]),
+    ({"kafka": {"bootstrap_servers": "127.0.0.1:65536"}}, None, "bootstrap_servers", ["127.0.0.1:65536", "65535"]),
+    ({}, lambda text: text.replace('ref.so";', 'ref.so"; options = { limt = 3; };'), "file =", ["limt", "takes no options"]),
+])
+def test_the_files_and_options_that_only_the_start_would_miss(bench, over, edit, where, words):
+    """U9: what libpq, librdkafka and the plugin itself would say later, or never."""
+    text, host = refused(bench, over, edit)
+    assert f"{host.file}:{line_of(host, where)}:" in text, text
+    for word in words:
+        assert word in text
+
+
+def test_status_names_each_pipelines_plugin(bench):
+    case = bench.case(partitions=1)
+    host = bench.start(case)
+    line, = [line.split() for line in host.ctl("status").stdout.decode().splitlines() if line.startswith(case.consumer)]
+    assert line[1:4] == ["ref", "1.0.0", "running"]
+
+
 def test_show_config_can_be_read_back_and_hides_secrets(bench):
     """SEC"""
     case = bench.case()

@@ -51,12 +51,14 @@ def test_a_dead_letter_is_found_repaired_replayed_and_applied_once(bench):
     assert {"name": "eventType", "value": "test.v1"} in shown["headers"]
     repair(bench)
     before = state_of(bench, case)
-    assert dlq(host, "replay", case, "--id", bad.id, "--dry-run")["dead_letters"][0]["event_id"] == bad.id
+    would, = dlq(host, "replay", case, "--id", bad.id, "--dry-run")["dead_letters"]
+    assert (would["event_id"], would["claimed"]) == (bad.id, "no")
     assert state_of(bench, case) == before
     assert dlq(host, "replay", case, "--id", bad.id) == {"matched": 1, "done": 1, "failed": 0}
     case.check(replayed=[bad.id])
     assert bench.database.effects(case.consumer)[bad.id] == 1
     assert listed(host, case)[0]["claimed"] == "yes" and listed(host, case, "--open") == []
+    assert dlq(host, "replay", case, "--id", bad.id, "--dry-run")["dead_letters"][0]["claimed"] == "yes"
     assert dlq(host, "replay", case, "--id", bad.id)["done"] == 1
     case.check(replayed=[bad.id])
     assert bench.database.effects(case.consumer)[bad.id] == 1
@@ -128,6 +130,17 @@ def test_chosen_dead_letters_are_replayed_and_the_others_remain(bench):
     assert {letter["event_id"] for letter in listed(host, case, "--open")} == {one.id for one in dead[10:]}
     assert dlq(host, "replay", case, "--reason", "nobody", status=1) == {"matched": 0, "done": 0, "failed": 0}
     assert dlq(host, "replay", case, "--reason", "expectation_missed", "--limit", "5")["matched"] == 5
+
+
+@pytest.mark.parametrize("command", [["replay"], ["replay", "--dry-run"], ["discard"], ["discard", "--dry-run"]])
+def test_that_nothing_matches_is_said_once(bench, command):
+    case = bench.case(partitions=1)
+    host = bench.start(case)
+    case.produce([event("fatal")])
+    case.check()
+    ended = host.ctl("dlq", *command, "--pipeline", case.consumer, "--reason", "nobody")
+    assert (ended.returncode, ended.stdout) == (1, b"")
+    assert ended.stderr.decode() == f"idemctl: no dead letter in topic {case.dlq} matches\n"
 
 
 def test_filters_choose_what_is_listed(bench):

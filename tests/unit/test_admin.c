@@ -24,6 +24,8 @@ static void set_up(void)
 	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(page, MAP_FAILED);
 	pipelines[0] = (struct admin_pipeline){.name = "billing",
+	                                       .plugin_name = "pay",
+	                                       .plugin_version = "1.2.0",
 	                                       .state = "running",
 	                                       .reason = "",
 	                                       .running = true,
@@ -207,6 +209,8 @@ START_TEST(lag_is_told_by_partition)
 	atomic_store(&page->lag[5].used, 1);
 	assert_contains(get("/metrics"),
 	                "idem_partition_lag{pipeline=\"billing\",topic=\"orders\",partition=\"3\"} 77\n");
+	assert_contains(get("/api/v1/status"),
+	                "\"name\":\"billing\",\"plugin\":{\"name\":\"pay\",\"version\":\"1.2.0\"}");
 	assert_contains(get("/api/v1/status"), "\"partitions\":[{\"topic\":\"orders\",\"partition\":3,\"lag\":77}]");
 }
 END_TEST
