@@ -259,6 +259,19 @@ static void check_connections(const struct checked *checked)
 		        with_it, CONNECTIONS_BESIDE_WORKERS, most);
 }
 
+/* A partition that is parked would be copied from Kafka into the database; it waits as well where it is. */
+static enum config_retry_mode default_retry_mode(enum config_ordering ordering)
+{
+	switch (ordering) {
+	case CONFIG_ORDERING_KEY:
+		return CONFIG_RETRY_PARKED;
+	case CONFIG_ORDERING_PARTITION:
+		return CONFIG_RETRY_IN_PLACE;
+	default:
+		return CONFIG_RETRY_TOPICS;
+	}
+}
+
 static void complete_pipeline(const struct checked *checked)
 {
 	struct config_pipeline *pipeline = checked->pipeline;
@@ -266,8 +279,7 @@ static void complete_pipeline(const struct checked *checked)
 	bool written = retry && config_setting_is_group(retry) && config_setting_get_member(retry, "mode");
 
 	if (!written)
-		pipeline->retry.mode =
-		        pipeline->ordering == CONFIG_ORDERING_NONE ? CONFIG_RETRY_TOPICS : CONFIG_RETRY_IN_PLACE;
+		pipeline->retry.mode = default_retry_mode(pipeline->ordering);
 	if (!pipeline->dlq_topic && pipeline->name)
 		pipeline->dlq_topic = arena_printf(&checked->reader->config->arena, "%s.dlq", pipeline->name);
 }

@@ -116,6 +116,27 @@ START_TEST(what_follows_for_the_key_is_parked_behind_it)
 }
 END_TEST
 
+START_TEST(a_set_parks_and_releases_like_single_events)
+{
+	bench_start("steer_batch");
+	bench_event('a', "note:one;verdict:2");
+	bench_event('b', "note:two");
+	bench_event('a', "note:three");
+	ck_assert(bench_run());
+	ck_assert_str_eq(bench_outcomes(0), "parked, done, parked");
+	release_all();
+	ck_assert(bench_run());
+	ck_assert_str_eq(bench_outcomes(0), "parked, back");
+	repair();
+	release_all();
+	bench_event('a', "note:four");
+	ck_assert(bench_run());
+	ck_assert_str_eq(bench_outcomes(0), "done, done, done");
+	ck_assert_str_eq(bench_notes(), "two one three four");
+	ck_assert_str_eq(keys(), "");
+}
+END_TEST
+
 START_TEST(released_in_order_the_last_one_takes_its_key_along)
 {
 	bench_start("steer_one");
@@ -392,6 +413,7 @@ int main(int count, char **argv)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, what_follows_for_the_key_is_parked_behind_it);
+	tcase_add_test(tests, a_set_parks_and_releases_like_single_events);
 	tcase_add_test(tests, released_in_order_the_last_one_takes_its_key_along);
 	tcase_add_test(tests, only_some_of_a_key_released_the_rest_stays_before_what_comes);
 	tcase_add_test(tests, what_is_not_the_first_of_its_key_is_left_alone);

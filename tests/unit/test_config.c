@@ -101,7 +101,7 @@ START_TEST(the_retry_mode_follows_the_ordering)
 		enum config_retry_mode mode;
 	} cases[] = {
 	        {"", CONFIG_RETRY_IN_PLACE},
-	        {"ordering = \"key\";", CONFIG_RETRY_IN_PLACE},
+	        {"ordering = \"key\";", CONFIG_RETRY_PARKED},
 	        {"ordering = \"none\";", CONFIG_RETRY_TOPICS},
 	        {"ordering = \"none\"; retry = { mode = \"in_place\"; };", CONFIG_RETRY_IN_PLACE},
 	        {"ordering = \"key\"; retry = { mode = \"topics\"; };", CONFIG_RETRY_TOPICS},
