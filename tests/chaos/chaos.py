@@ -18,7 +18,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
 
-import schedule  # noqa: E402: the path is set above
+import mix  # noqa: E402: the path is set above
+import schedule  # noqa: E402
 
 RATE = 1400  # events a second, unless --events says how many
 
@@ -53,14 +54,13 @@ class Run:
         from feeder import Feeder  # noqa: PLC0415
         from field import Field, Keeper  # noqa: PLC0415
         from ledger import PREPARE, Ledger  # noqa: PLC0415
-        from mix import Mix  # noqa: PLC0415
         from watch import Watch  # noqa: PLC0415
         self.given, self.faults, self.folder = given, faults, folder
         self.broken = []
         self.field = Field(folder, given.hosts)
         self.field.bench.database.run(PREPARE)
         self.ledger = Ledger(folder, "chaos")
-        self.feeder = Feeder(self.field, Mix(given.seed, int(time.time() * 1000) - 60000), self.ledger, given.events,
+        self.feeder = Feeder(self.field, mix.Mix(given.seed, int(time.time() * 1000) - 60000), self.ledger, given.events,
                              given.minutes * 60)
         self.watch = Watch(self.field.bench, self.field.cases, self.ledger)
         self.strikes = Strikes(self.field, self.watch, self.say)
@@ -191,7 +191,7 @@ def report(run):
 
 def main():
     given = arguments()
-    faults = schedule.make(given.seed, given.minutes, given.kinds, given.hosts)
+    faults = schedule.make(given.seed, given.minutes, given.kinds, given.hosts, len(mix.PIPELINES))
     print(f"schedule of seed {given.seed}: {len(faults)} faults in {given.minutes:g} minutes")
     print("\n".join(map(str, faults)), flush=True)
     if given.schedule:

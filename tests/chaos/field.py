@@ -155,7 +155,12 @@ class Field:
     def wait_drained(self, timeout=300):
         def lag():
             return sum(case.lag() for case in self.cases)
-        wait.until(lambda: lag() == 0, lambda: f"every topic to be read to its end, lag {[case.lag() for case in self.cases]}\n" +
+        database = self.bench.database.steady()
+
+        def parked():
+            return database.one("SELECT count(*) FROM parked_event")
+        wait.until(lambda: lag() == 0 and parked() == 0,
+                   lambda: f"every topic to be read to its end, lag {[case.lag() for case in self.cases]}, {parked()} parked\n" +
                    "\n".join(site.host.log_tail(15) for site in self.sites), timeout / wait.PATIENCE, every=0.5)
 
     def close(self):

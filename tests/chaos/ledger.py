@@ -55,6 +55,8 @@ BROKEN = {
     "attempts": ("SELECT t.consumer_group, t.event_id, t.route, t.reason, t.deaths FROM event_attempt t"
                  " JOIN applied a ON a.consumer = t.consumer_group AND a.event_id::text = t.event_id",
                  "attempts kept of an event that is done"),
+    "parked": ("SELECT consumer_group, event_id, attempt, reason FROM parked_event UNION ALL"
+               " SELECT consumer_group, encode(key, 'escape'), events, 'key' FROM parked_key", "an event or a key that is still parked"),
     "transactions": ("SELECT pid, application_name, state, query FROM pg_stat_activity WHERE datname = current_database()"
                      " AND state LIKE 'idle in transaction%'", "a transaction left open"),
 }

@@ -32,6 +32,7 @@ PIPELINES = (
     Pipeline("lanes", "ref", "key", {"mode": "in_place", "delays": ["100ms", "200ms"]}, SINGLE),
     Pipeline("sets", "ref_batch", "partition", {"mode": "in_place", "delays": ["50ms", "100ms"]},
              (*COMMON, ("own", 0.1, "statement_failed"), ("break", 0.02, "statement_failed"))),
+    Pipeline("parked", "ref", "key", {"mode": "parked", "delays": ["500ms", "1s"]}, SINGLE),
     Pipeline("tiers", "ref", "none", {"mode": "topics", "delays": ["1s", "2s"]}, SINGLE),
 )
 COPIES, COPIES_ELSEWHERE = 0.06, 0.01  # of the events that end in an effect: the record again, in its partition or in any

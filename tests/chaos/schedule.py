@@ -92,7 +92,7 @@ def parse_kinds(text):
     return names
 
 
-def make(seed, minutes, kinds=tuple(KINDS), hosts=3, pipelines=3):
+def make(seed, minutes, kinds=tuple(KINDS), hosts=3, pipelines=4):
     """Every kind equally often, in another order each round, at least FAULTS_A_MINUTE; evenly spread with some scatter."""
     if not kinds:
         return []

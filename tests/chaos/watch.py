@@ -144,7 +144,15 @@ class Watch(threading.Thread):
                                  f" unfinished, among them {sorted(missing)[:5]}")
         return first + len(numbers)
 
+    def _parked(self, pipeline):
+        """Numbers of the events that are parked."""
+        rows = self.database.run('SELECT partition, "offset" FROM parked_event WHERE consumer_group = %s', self.ledger.consumers[pipeline])
+        return {number for partition, offset in rows for number in self.ledger.numbers_at(pipeline, partition, offset, offset + 1)}
+
     def _unfinished(self, pipeline, numbers):
+        """Those that are neither applied nor routed nor parked.  Parked is looked at first: what is released meanwhile is applied or
+        dead when that is looked at."""
+        numbers = numbers - self._parked(pipeline)
         routed = self.tail.routed
         left = [number for number in numbers if number >= len(routed) or not routed[number]]
         if not left:

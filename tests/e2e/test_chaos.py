@@ -164,7 +164,8 @@ def ended(bench, tmp_path):
     return database, ledger
 
 
-ONE = "(SELECT event_id FROM expected WHERE answer = 'effect' AND lane <> '' ORDER BY number LIMIT 1)"
+# An event with many behind it in its lane, a partition.
+ONE = "(SELECT event_id FROM expected WHERE answer = 'effect' AND lane LIKE 'p1 %' AND number NOT IN (SELECT number FROM moved) ORDER BY number LIMIT 1)"
 
 
 @pytest.mark.parametrize("name,mistake", [
@@ -179,6 +180,7 @@ ONE = "(SELECT event_id FROM expected WHERE answer = 'effect' AND lane <> '' ORD
     ("unknown_effects", "INSERT INTO effect SELECT consumer, gen_random_uuid(), key, number, 1, now() FROM expected LIMIT 1"),
     ("order", f"UPDATE effect SET at = at + interval '1 hour' WHERE event_id = {ONE}"),
     ("balances", "UPDATE balance SET amount = amount + 1 WHERE key = (SELECT min(key) FROM balance)"),
+    ("parked", "INSERT INTO parked_key VALUES ('chaos-parked', 'key:x', now(), 1, 't', 0)"),
     ("attempts", "INSERT INTO event_attempt (consumer_group, event_id, round, attempt, route, reason)"
                  f" SELECT consumer, event_id::text, 0, 1, 'dead', 'rejected' FROM expected WHERE event_id = {ONE}")])
 def test_the_verdict_sees(ended, name, mistake):
