@@ -48,9 +48,12 @@
 	"chosen AS (SELECT key, row_number() OVER (ORDER BY is_ours DESC, due, key) AS n FROM k "                      \
 	"WHERE is_ours OR due < clock_timestamp() - interval '1 min' ORDER BY is_ours DESC, due, key LIMIT $5), "      \
 	"rows AS (SELECT c.n, c.key, e.event_id, e.topic, e.partition, e.\"offset\", e.attempt, e.record, e.place, "   \
-	"sum(octet_length(e.record)) OVER (ORDER BY c.n, e.place) AS bytes FROM chosen c, LATERAL "                    \
-	"(SELECT * FROM @.parked_event e WHERE e.consumer_group = $1 AND e.key = c.key ORDER BY e.place LIMIT $6) "    \
-	"e) SELECT key, event_id, topic, partition::bigint, \"offset\", attempt, record FROM rows "                    \
+	"sum(octet_length(e.record)) OVER (ORDER BY c.n, e.place) AS bytes FROM chosen c, "                            \
+	"LATERAL (SELECT attempt FROM @.parked_event e WHERE e.consumer_group = $1 AND e.key = c.key "                 \
+	"ORDER BY e.place LIMIT 1) head, "                                                                             \
+	"LATERAL (SELECT * FROM @.parked_event e WHERE e.consumer_group = $1 AND e.key = c.key "                       \
+	"ORDER BY e.place LIMIT CASE WHEN head.attempt > 0 THEN 1 ELSE $6 END) e) "                                    \
+	"SELECT key, event_id, topic, partition::bigint, \"offset\", attempt, record FROM rows "                       \
 	"WHERE bytes - octet_length(record) < $7 ORDER BY n, place"
 #define COUNTS                                                                                                         \
 	"SELECT count(*), coalesce(sum(events), 0)::bigint, ceil(extract(epoch FROM min(due) "                         \

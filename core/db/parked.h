@@ -27,7 +27,8 @@ struct parked_statements {
 	 * was. A key goes with its last event. */
 	struct pg_statement keys;
 	/* $2 text[] topics and $3 bigint[] partitions that this host reads, $4 bytea[] keys to be left out, $5 bigint
-	 * keys, $6 bigint events of each, $7 bigint bytes, all at most: the first events of the keys that are due. */
+	 * keys, $6 bigint events of each, $7 bigint bytes, all at most: the first events of the keys that are due; only
+	 * the first where it failed before, for as a rule it fails again. */
 	struct pg_statement due;
 	struct pg_statement counts; /* keys, events, ms to the next due time (NULL: none to come) */
 };
