@@ -62,7 +62,7 @@ class Run:
         self.ledger = Ledger(folder, "chaos")
         self.feeder = Feeder(self.field, mix.Mix(given.seed, int(time.time() * 1000) - 60000), self.ledger, given.events,
                              given.minutes * 60)
-        self.watch = Watch(self.field.bench, self.field.cases, self.ledger)
+        self.watch = Watch(self.field.bench, self.field.cases, self.ledger, self.say)
         self.strikes = Strikes(self.field, self.watch, self.say)
         self.keeper = Keeper(self.field.sites)
         self.found, self.began, self.took = {}, time.monotonic(), 0

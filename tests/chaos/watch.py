@@ -76,9 +76,9 @@ class Watch(threading.Thread):
     """Five times a second.  Offsets are read before rows: what they cover must be there when it is looked up after.  When a server
     is away, the same is looked at again next time."""
 
-    def __init__(self, bench, cases, ledger):
+    def __init__(self, bench, cases, ledger, say=print):
         super().__init__(daemon=True)
-        self.cases, self.ledger = cases, ledger
+        self.cases, self.ledger, self.say = cases, ledger, say
         self.database = bench.database.steady()
         self.tail = Tail(bench.broker, ledger)
         self.high = {}
@@ -104,13 +104,17 @@ class Watch(threading.Thread):
         except (kafka.KafkaException, psycopg2.Error):
             self.unsure += 1
         except Exception as error:  # noqa: BLE001: the verdict tells it
-            self.mistakes.append(f"the sampler failed: {error!r}")
+            self._mistake(f"the sampler failed: {error!r}")
             self._end.set()
         return False
 
     def stop(self):
         self._end.set()
         self.join()
+
+    def _mistake(self, text):
+        self.mistakes.append(text)
+        self.say(f"BROKEN {text}")
 
     def struck(self, outcome):
         ends = {(pipeline, partition): len(numbers) for pipeline, places in enumerate(self.ledger.places)
@@ -124,7 +128,7 @@ class Watch(threading.Thread):
             for partition, offset in case.group.committed(topic).items():
                 before = self.high.get((pipeline, partition), 0)
                 if offset < before:
-                    self.mistakes.append(f"{topic}[{partition}]: committed offset went back from {before} to {offset}")
+                    self._mistake(f"{topic}[{partition}]: committed offset went back from {before} to {offset}")
                 if offset > before:
                     self.high[pipeline, partition] = self._check_range(pipeline, partition, before, offset)
         self.tail.read_some()
@@ -140,8 +144,8 @@ class Watch(threading.Thread):
             self.tail.read_to_end()
             missing = self._unfinished(pipeline, missing)
         if missing:
-            self.mistakes.append(f"{self.cases[pipeline].topics[0]}[{partition}]: offset {end} was committed with {len(missing)} events"
-                                 f" unfinished, among them {sorted(missing)[:5]}")
+            self._mistake(f"{self.cases[pipeline].topics[0]}[{partition}]: offset {end} was committed with {len(missing)} events"
+                          f" unfinished, among them {sorted(missing)[:5]}")
         return first + len(numbers)
 
     def _parked(self, pipeline):
