@@ -177,7 +177,7 @@ def report(run):
              f" {watch.tail.retry_records} retry records",
              f"{run.field.consumed} records consumed: {run.redelivered} redelivered at least; {run.field.duplicates} duplicates recognised",
              f"{watch.samples} samples of the offsets, {watch.unsure} put off because a server was away",
-             f"{run.keeper.restarts} starts repeated because a server was away", "",
+             f"{run.keeper.restarts} starts repeated and {run.strikes.cut_short} stops cut short because a server was away", "",
              "Longest: the most seconds from a fault until every pipeline had committed an effect of an event produced after it (fresh), and",
              "until every record produced before it was finished (all).", "",
              _row("fault", "in flight", "without", "fresh, s", "all, s")]

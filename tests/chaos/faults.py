@@ -13,6 +13,7 @@ from idem import wait
 from schedule import KINDS
 
 WORK_SECONDS = 45    # how long a fault waits for events in flight at its target, or for the bytes it was armed for
+DIED = 70            # exit status: a pipeline did not stop cleanly
 OPEN = """SELECT application_name FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND application_name LIKE %s
     AND (%s::int[] IS NULL OR client_port = ANY(%s))"""
 
@@ -36,6 +37,7 @@ class Strikes:
     def __init__(self, field, watch, say):
         self.field, self.watch, self.say = field, watch, say
         self.outcomes, self.mistakes = [], []
+        self.cut_short = 0
         self.locks = {}
         self._lock = threading.Lock()
 
@@ -130,9 +132,11 @@ class Strikes:
 
     def _leave(self, site):
         site.down()
-        was_there = site.host.is_running()
+        was_there, overruns = site.host.is_running(), len(site.host.logged("drain_overrun"))
         status = site.stop()
-        if was_there and status:
+        if status == DIED and len(site.host.logged("drain_overrun")) > overruns:
+            self.cut_short += 1  # the broker was away for all of drain_max: what was begun comes again
+        elif was_there and status:
             self.mistakes.append(f"host {site.index + 1} ended with status {status} on SIGTERM\n{site.host.log_tail(10)}")
 
     def reload(self, fault, outcome):
