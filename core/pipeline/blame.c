@@ -17,7 +17,8 @@
 
 #define PAGE_MAGIC UINT64_C(0x3130656d616c6269) /* "iblame01" */
 #define ID_MAX 1000                             /* bytes: 200 characters of a business key, escaped */
-#define HANG UINT32_MAX                         /* as a cause, beside the numbers of signals */
+#define FD_FLOOR 200    /* a number that nobody gets again soon once it was closed: the lowest free one is given out */
+#define HANG UINT32_MAX /* as a cause, beside the numbers of signals */
 
 struct page { /* the file begins with it; the slots follow */
 	uint64_t magic;
@@ -125,7 +126,11 @@ static bool blame_fail(struct blame *blame, const char *what, struct error *erro
 static bool blame_read_file(struct blame *blame, struct error *error)
 {
 	struct stat status;
-	blame->fd = open(blame->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd = open(blame->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return blame_fail(blame, "opening", error);
+	blame->fd = fcntl(fd, F_DUPFD_CLOEXEC, FD_FLOOR);
+	close(fd);
 	if (blame->fd < 0 || fstat(blame->fd, &status) != 0)
 		return blame_fail(blame, "opening", error);
 	if (status.st_size == 0)
@@ -262,6 +267,14 @@ void blame_end(struct blame *blame)
 
 /* ---- while it runs ---- */
 
+/* A handler that closed what is not its own: the next connection would get the number of somebody else's socket, who
+ * would write into it.  Ended while the event stands on the page. */
+static void blame_check_descriptors(const struct blame *blame)
+{
+	bool descriptors_are_left_open_by_the_handler = fcntl(blame->fd, F_GETFD) >= 0;
+	ASSERT(descriptors_are_left_open_by_the_handler);
+}
+
 void blame_enter(struct blame *blame, uint32_t worker, bool is_alone, const struct blame_event *events, size_t count)
 {
 	struct slot *slot = page_slot(blame->page, worker);
@@ -283,6 +296,7 @@ void blame_enter(struct blame *blame, uint32_t worker, bool is_alone, const stru
 
 void blame_leave(struct blame *blame, uint32_t worker)
 {
+	blame_check_descriptors(blame);
 	atomic_store_explicit(&page_slot(blame->page, worker)->count, 0, memory_order_release);
 }
 

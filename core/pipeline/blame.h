@@ -33,6 +33,7 @@ struct blame_event {
 };
 /* A handler begins with these; alone: nothing else is in flight.  [worker] */
 void blame_enter(struct blame *blame, uint32_t worker, bool is_alone, const struct blame_event *events, size_t count);
+/* Ends the process when the handler closed the host's descriptors. */
 void blame_leave(struct blame *blame, uint32_t worker);
 void blame_succeeded(struct blame *blame);         /* an event was committed [any thread] */
 bool blame_has_success(const struct blame *blame); /* since this process began [any thread] */

@@ -148,6 +148,14 @@ bool children_all_down(const struct children *children)
 	return true;
 }
 
+bool children_have_memory_max(const struct children *children)
+{
+	for (const struct child *child = children->first; child; child = child->next)
+		if (child->pid && child->plan.memory_max_bytes)
+			return true;
+	return false;
+}
+
 int64_t children_due_ms(const struct children *children)
 {
 	int64_t due_ms = INT64_MAX;

@@ -20,7 +20,8 @@ void children_note_ready(struct children *children);
  * the first process of a container the host inherits what plugins leave behind. */
 struct child *children_wait(struct children *children, int *out_wait_status);
 bool children_all_down(const struct children *children);
-int64_t children_due_ms(const struct children *children); /* INT64_MAX: nothing */
+bool children_have_memory_max(const struct children *children); /* a process whose memory is to be looked at */
+int64_t children_due_ms(const struct children *children);       /* INT64_MAX: nothing */
 /* Kills what is left. */
 void children_done(struct children *children);
 #endif

@@ -12,8 +12,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Readiness and memory of the children are looked at this often. */
+/* Readiness of the children is looked at this often, and memory where there is a memory_max. */
 #define TICK_MS 1000
+#define MEMORY_TICK_MS 100
 /* After SIGKILL a process that is still not gone is stuck in the kernel: it is left to die with the parent. */
 #define GIVE_UP_MS 3000
 
@@ -236,9 +237,10 @@ static int poll_timeout_ms(const struct supervisor *supervisor)
 {
 	int64_t now_ms = clock_monotonic_ms(), wait_ms = children_due_ms(&supervisor->children) - now_ms;
 	int admin_ms = supervisor->admin ? admin_timeout_ms(supervisor->admin) : -1;
+	int64_t tick_ms = children_have_memory_max(&supervisor->children) ? MEMORY_TICK_MS : TICK_MS;
 
-	if (wait_ms > TICK_MS)
-		wait_ms = TICK_MS;
+	if (wait_ms > tick_ms)
+		wait_ms = tick_ms;
 	if (admin_ms >= 0 && admin_ms < wait_ms)
 		wait_ms = admin_ms;
 	return wait_ms < 0 ? 0 : (int)wait_ms;

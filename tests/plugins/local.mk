@@ -1,5 +1,6 @@
 # Test plugins, each tests/plugins/<folder>/<name>.so from one source; built by make check.
-REF_PLUGINS = tests/plugins/ref/ref.so tests/plugins/ref/ref_batch.so tests/plugins/ref/ref_isolated.so
+REF_PLUGINS = tests/plugins/ref/ref.so tests/plugins/ref/ref_batch.so tests/plugins/ref/ref_isolated.so \
+	tests/plugins/ref/ref_throw.so
 STEER_PLUGINS = \
 	tests/plugins/steer/steer_one.so tests/plugins/steer/steer_locks.so tests/plugins/steer/steer_batch.so
 GOOD_PLUGINS = \
@@ -29,6 +30,7 @@ tests/plugins/bad/bad_symbol.so: PLUGIN_EXTRA = -Wl,-z,undefs
 check_DATA += $(TEST_PLUGINS)
 CLEANFILES += $(TEST_PLUGINS)
 EXTRA_DIST += tests/plugins/README.md tests/plugins/ref/die.h tests/plugins/ref/ref.c tests/plugins/ref/ref_batch.c tests/plugins/ref/ref_isolated.c \
+	tests/plugins/ref/ref_throw.cc \
 	tests/plugins/ref/ref.sql tests/plugins/steer/steer.c tests/plugins/steer/steer_one.c \
 	tests/plugins/steer/steer_locks.c tests/plugins/steer/steer_batch.c \
 	tests/plugins/bad/bad_build_id.c tests/plugins/bad/bad_capability.c tests/plugins/bad/bad_code_major.c \

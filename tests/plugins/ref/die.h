@@ -4,6 +4,9 @@
 #include <idem/sugar.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 static int for_ever(volatile char *above, volatile int *depth)
 {
@@ -12,6 +15,22 @@ static int for_ever(volatile char *above, volatile int *depth)
 	frame[0] = above ? above[0] : 1;
 	++*depth;
 	return *depth > 0 ? for_ever(frame, depth) + frame[0] : 0;
+}
+
+/* Takes memory until the process is ended for it; slowly, and a gibibyte at most, so that the machine does not suffer.
+ */
+static void eat(void)
+{
+	const struct timespec rest = {0, 5000000};
+	const size_t bite = 4 << 20;
+
+	for (int i = 0; i < 256; i++) {
+		void *piece = malloc(bite);
+		if (!piece)
+			abort();
+		memset(piece, 1, bite);
+		(void)nanosleep(&rest, NULL);
+	}
 }
 
 /* Comes back when the deed is none of these. */
@@ -30,6 +49,10 @@ static void die_if_told(struct idem_bytes deed, struct idem_bytes argument)
 		exit(argument.len == 1 ? argument.ptr[0] - '0' : 0);
 	else if (idem_equal_string(deed, "overflow"))
 		(void)for_ever(NULL, &yes);
+	else if (idem_equal_string(deed, "eat"))
+		eat();
+	for (int fd = 3; fd < 1024 && idem_equal_string(deed, "close"); fd++)
+		(void)close(fd); /* and comes back */
 	while (idem_equal_string(deed, "loop") && yes)
 		;
 }
