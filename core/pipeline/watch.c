@@ -11,6 +11,7 @@
 #include "core/pipeline/tracker.h"
 
 #define WATCH_TICK_MS 100
+#define WATCH_CANCEL_AGAIN_MS 1000 /* a cancel can be lost on its way, or come a moment too early */
 #define WATCH_PUBLISH_MS 1000
 
 void watch_init(struct watch *watch)
@@ -93,6 +94,12 @@ static bool watch_cancel(struct watch *watch, enum call_cancel why)
 	return atomic_compare_exchange_strong(&watch->call->cancelled, &runs, why);
 }
 
+static bool watch_cancel_is_due(const struct watch *watch, int64_t now_ms)
+{
+	return watch->cancel == CANCEL_NONE ||
+	       (watch->cancel == CANCEL_SENT && now_ms - watch->sent_ms >= WATCH_CANCEL_AGAIN_MS);
+}
+
 static void watchdog_look_at_call(struct watchdog *watchdog, struct watch *watch, int64_t now_ms)
 {
 	const char *event = batch_event_name(watch->entries[0]);
@@ -105,7 +112,7 @@ static void watchdog_look_at_call(struct watchdog *watchdog, struct watch *watch
 	if (watch_is_given_up(watch) && watch_cancel(watch, CALL_STOPPED))
 		log_write(LOG_handler_stopped, "event %s: nobody waits for it any more, its handler is told", event);
 	bool is_cancelled = call_cancel_of(watch->call) != CALL_RUNS;
-	if (is_cancelled && watch->state == WATCH_QUERY && watch->cancel == CANCEL_NONE) {
+	if (is_cancelled && watch->state == WATCH_QUERY && watch_cancel_is_due(watch, now_ms)) {
 		watch->cancel = CANCEL_WANTED;
 		watchdog->has_wanted = true;
 		PTHREAD_OK(pthread_cond_broadcast(&watchdog->wake));
@@ -172,6 +179,7 @@ static void canceller_send(struct watch *watch)
 		pg_cancel(watch->pg);
 		PTHREAD_OK(pthread_mutex_lock(&watch->lock));
 		watch->cancel = CANCEL_SENT;
+		watch->sent_ms = clock_monotonic_ms();
 		PTHREAD_OK(pthread_cond_signal(&watch->sent));
 	}
 	PTHREAD_OK(pthread_mutex_unlock(&watch->lock));

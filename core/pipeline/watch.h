@@ -22,7 +22,7 @@ enum watch_cancel {
 	CANCEL_WANTED,  /* the canceller will send it, unless the worker is faster */
 	CANCEL_SENDING, /* the worker stays in QUERY until it is sent: so the connection stays, and no other statement
 	                   is hit */
-	CANCEL_SENT
+	CANCEL_SENT     /* if it was lost it is sent again a second later, as long as the worker is in QUERY */
 };
 
 struct entry;
@@ -35,6 +35,7 @@ struct watch {                /* one worker's; written by the worker, read by th
 	struct entry *const *entries; /* the events it is about; valid while state is not IDLE */
 	size_t count;
 	struct pg *pg;
+	int64_t sent_ms;  /* monotonic: the cancel, with CANCEL_SENT */
 	int64_t since_ms; /* monotonic: the plugin's code runs again; time inside the host is no hang */
 };
 

@@ -11,7 +11,7 @@ class Proxy:
 
     def __init__(self, target=None):
         self.target = target
-        self._cuts = 0
+        self._cuts = self._refused = 0
         self._refuse = False
         self._delay = 0.0
         self._flows = threading.Event()
@@ -32,6 +32,11 @@ class Proxy:
     @property
     def cuts(self):
         return self._cuts
+
+    @property
+    def refused(self):
+        """How many connections were closed at once."""
+        return self._refused
 
     def state(self):
         """(the port it listens on, how often a trigger cut, the ports its own connections to the server have)"""
@@ -95,6 +100,7 @@ class Proxy:
             except OSError:
                 return
             if self._refuse:
+                self._refused += 1
                 client.close()
                 continue
             try:
