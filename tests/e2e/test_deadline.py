@@ -33,9 +33,10 @@ def test_a_cancel_that_hangs_does_not_keep_the_watchdog_from_ending_a_handler(be
 def test_a_cancel_that_is_lost_is_sent_again(bench):
     """The statement would sleep for a minute; the first request to cancel it reaches nobody."""
     case = bench.case(partitions=1)
-    proxy, host = with_proxy(bench, case, "1s")
-    proxy.refuse()
+    proxy, host = with_proxy(bench, case, "2s")
     bad, = case.produce([event("sql:SELECT pg_sleep(60)")])
+    wait.until(lambda: sleepers(bench) == 1, lambda: host.log_tail(), 20)
+    proxy.refuse()
     wait.until(lambda: proxy.refused > 0, lambda: f"the request to cancel\n{host.log_tail()}", 20)
     proxy.refuse(False)
     record, = case.check(timeout=40)
