@@ -14,12 +14,6 @@ static const Oid store_types[] = {OID_TEXT,       OID_TEXT_ARRAY, OID_INT8_ARRAY
 
 static const char *const route_names[] = {"in_place", "retry", "dead", "parked"};
 
-static struct pg_statement attempts_statement(int length, char *sql, int param_count, const Oid *types)
-{
-	ASSERT(length > 0);
-	return (struct pg_statement){.sql = sql, .param_count = param_count, .param_types = types, .result_format = 1};
-}
-
 /* Few rows lie between the first and the last key of a batch, as a rule none: reading that range costs less than a
  * look-up per key.  Only where it is crowded are the keys looked up one by one, each by the index, whatever the planner
  * knows of the table. */
@@ -38,7 +32,7 @@ static struct pg_statement attempts_look_up(const char *schema, const char *cast
 	                      "WHERE consumer_group = $2 AND event_id = u.k%s OFFSET 0) a "
 	                      "WHERE (SELECT count(*) FROM near) >= 200",
 	                      schema, cast, cast, columns, cast, columns, schema, cast);
-	return attempts_statement(length, sql, 2, types);
+	return pg_statement_take(sql, length, 2, types);
 }
 
 static struct pg_statement attempts_store(const char *schema)
@@ -52,7 +46,7 @@ static struct pg_statement attempts_store(const char *schema)
 	                 "attempt = excluded.attempt, route = excluded.route, reason = excluded.reason, "
 	                 "deaths = CASE WHEN a.round < excluded.round THEN 0 ELSE a.deaths END, at = now()",
 	                 schema);
-	return attempts_statement(length, sql, 6, store_types);
+	return pg_statement_take(sql, length, 6, store_types);
 }
 
 static struct pg_statement attempts_forget_keys(const char *schema)
@@ -60,7 +54,7 @@ static struct pg_statement attempts_forget_keys(const char *schema)
 	char *sql;
 	int length = asprintf(&sql, "DELETE FROM %s.event_attempt WHERE event_id = ANY ($1) AND consumer_group = $2",
 	                      schema);
-	return attempts_statement(length, sql, 2, look_up_text_types);
+	return pg_statement_take(sql, length, 2, look_up_text_types);
 }
 
 struct attempts *attempts_create(struct pg *pg, const char *schema)

@@ -16,12 +16,6 @@ static const Oid claim_text_types[] = {OID_TEXT_ARRAY, OID_INT8_ARRAY, OID_TEXT}
 static const Oid key_types[] = {OID_UUID_ARRAY, OID_TEXT};
 static const Oid key_text_types[] = {OID_TEXT_ARRAY, OID_TEXT};
 
-static struct pg_statement dedup_statement(char *sql, int length, int param_count, const Oid *types)
-{
-	ASSERT(length > 0);
-	return (struct pg_statement){.sql = sql, .param_count = param_count, .param_types = types, .result_format = 1};
-}
-
 struct dedup_entry *dedup_entry_create(struct dedup *dedup, const char *name, int64_t day, bool is_text)
 {
 	const char *key = is_text ? "idempotency_key" : "event_id",
@@ -35,13 +29,13 @@ struct dedup_entry *dedup_entry_create(struct dedup *dedup, const char *name, in
 	                      "INSERT INTO %s.\"%s\" (%s, %s, content_hash) SELECT u.k, $3, u.h "
 	                      "FROM unnest($1, $2) AS u(k, h) ON CONFLICT DO NOTHING RETURNING %s",
 	                      dedup->schema, name, key, group, key);
-	entry->table.claim = dedup_statement(sql, length, 3, is_text ? claim_text_types : claim_types);
+	entry->table.claim = pg_statement_take(sql, length, 3, is_text ? claim_text_types : claim_types);
 	length = asprintf(&sql, "SELECT %s, content_hash FROM %s.\"%s\" WHERE %s = ANY ($1) AND %s = $2", key,
 	                  dedup->schema, name, key, group);
-	entry->table.look_up = dedup_statement(sql, length, 2, is_text ? key_text_types : key_types);
+	entry->table.look_up = pg_statement_take(sql, length, 2, is_text ? key_text_types : key_types);
 	length = asprintf(&sql, "DELETE FROM %s.\"%s\" WHERE %s = ANY ($1) AND %s = $2 RETURNING %s", dedup->schema,
 	                  name, key, group, key);
-	entry->table.release = dedup_statement(sql, length, 2, is_text ? key_text_types : key_types);
+	entry->table.release = pg_statement_take(sql, length, 2, is_text ? key_text_types : key_types);
 	entry->next = dedup->entries;
 	dedup->entries = entry;
 	return entry;

@@ -36,6 +36,13 @@ struct pg {
 	size_t ring_size, ring_head, ring_count;
 };
 
+struct pg_statement pg_statement_take(char *sql, int length, int param_count, const Oid *param_types)
+{
+	ASSERT(length > 0);
+	return (struct pg_statement){
+	        .sql = sql, .param_count = param_count, .param_types = param_types, .result_format = 1};
+}
+
 /* ---- opening ---- */
 
 static bool pg_connection_error(struct pg *pg, const char *what, struct error *error)

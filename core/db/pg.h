@@ -15,6 +15,9 @@ struct pg_statement { /* static or long-lived; identity (address) is the cache k
 	const Oid *param_types; /* NULL: inferred */
 	int result_format;      /* 0 text, 1 binary */
 };
+/* Of a text that asprintf made: length is what it answered.  Answers in binary.  The text belongs to the statement. */
+struct pg_statement pg_statement_take(char *sql, int length, int param_count, const Oid *param_types);
+
 struct pg_params {
 	const char *const *values;
 	const int *lengths;

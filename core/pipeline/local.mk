@@ -28,7 +28,7 @@ tests_component_test_source_SOURCES = tests/component/test_source.c tests/compon
 	tests/component/source_bench.h
 tests_component_test_source_LDADD = $(UNIT_LIBS)
 BATCH_TEST = tests/component/batch_bench.c tests/component/batch_bench.h $(DATABASE_TEST)
-batch_tests = tests/component/test_batch tests/component/test_batch_set tests/component/test_attempts tests/component/test_blame \
+batch_tests = tests/component/test_batch tests/component/test_batch_claim tests/component/test_batch_set tests/component/test_attempts tests/component/test_blame \
 	tests/component/test_parked \
 	tests/component/test_worker
 check_PROGRAMS += $(batch_tests)
@@ -36,6 +36,9 @@ TESTS += $(batch_tests)
 tests_component_test_batch_SOURCES = tests/component/test_batch.c $(BATCH_TEST)
 tests_component_test_batch_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
 tests_component_test_batch_LDADD = $(UNIT_LIBS)
+tests_component_test_batch_claim_SOURCES = tests/component/test_batch_claim.c $(BATCH_TEST)
+tests_component_test_batch_claim_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
+tests_component_test_batch_claim_LDADD = $(UNIT_LIBS)
 tests_component_test_batch_set_SOURCES = tests/component/test_batch_set.c $(BATCH_TEST)
 tests_component_test_batch_set_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
 tests_component_test_batch_set_LDADD = $(UNIT_LIBS)

@@ -223,6 +223,17 @@ struct step expect_step(const char *what, const char *name)
 	return step;
 }
 
+void replace_plugin(struct step *out_before, struct step *out_after)
+{
+	CONFIG("billing");
+	start_host();
+	*out_before = expect_step("start", "billing");
+	install_plugin("one byte more");
+	ck_assert_int_eq(kill(host, SIGHUP), 0);
+	expect_step("stop", "billing");
+	*out_after = expect_step("start", "billing");
+}
+
 void expect_only_stop_of(const char *pipeline, pid_t pid)
 {
 	ck_assert_int_eq(kill(host, SIGTERM), 0);

@@ -38,6 +38,9 @@ struct step {
 };
 struct step next_step(void);
 struct step expect_step(const char *what, const char *name);
+/* A host with the pipeline billing is started and reloaded with another plugin file: the child before and the one
+ * after. */
+void replace_plugin(struct step *out_before, struct step *out_after);
 /* The process that is told to stop now is the one that was started at first: nothing was replaced meanwhile. */
 void expect_only_stop_of(const char *pipeline, pid_t pid);
 
