@@ -34,7 +34,8 @@ void batch_reset(struct batch *batch)
 	batch->checks_each_chunk = batch->had_miss = batch->reads = batch->holds = false;
 	batch->has_released = false;
 	batch->parked = NULL;
-	batch->handled = batch->ahead = 0;
+	batch->handled = batch->ahead = batch->slow = 0;
+	batch->slow_ms = 0;
 	batch->set_metrics = NULL;
 	batch->current = NULL;
 	batch->set = NULL;
@@ -232,7 +233,8 @@ bool batch_should_stop(struct batch *batch, const struct entry *entry)
 {
 	if (lanes_should_stop(batch->engine->lanes, entry->record))
 		return true;
-	return batch->handled > 0 && clock_monotonic_ms() - batch->begun_ms > batch->engine->pipeline->batch.max_ms;
+	return batch->handled > 0 &&
+	       (batch->slow > 0 || batch->now_ms - batch->begun_ms > batch->engine->pipeline->batch.max_ms);
 }
 
 const char *batch_event_name(const struct entry *entry)

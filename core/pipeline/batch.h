@@ -115,7 +115,10 @@ struct batch {
 	bool had_miss;                       /* an expectation missed: chunks are verified before the next is sent */
 	struct recorded_metric *set_metrics; /* of the calls of handle_batch that stand */
 	int64_t idle_until_ms;               /* monotonic: the server ends a transaction that is idle longer */
-	size_t handled;           /* events whose handler was called: one at least before time is looked at */
+	size_t handled; /* events whose handler was called: one at least before time is looked at */
+	int64_t now_ms; /* monotonic: behind the last handler and what it waited for */
+	size_t slow;    /* of these, in lanes: PACE_SLOW, and the time they took */
+	int64_t slow_ms;
 	struct set *set;          /* of handle_batch while it runs, else NULL */
 	struct entry *current;    /* whose handler runs now, NULL in handle_batch */
 	struct idem_call *failed; /* of this run: the call whose statement failed first, while the plugin waited */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/assert.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/pipeline/batch.h"
 
@@ -228,9 +229,22 @@ static bool batch_handle_entry(struct batch *batch, struct entry *entry)
 	return true;
 }
 
+/* One look at the clock per event: behind all it waited for. */
+static void batch_note_pace(struct batch *batch, struct record *record)
+{
+	int64_t now_ms = clock_monotonic_ms(), took_ms = now_ms - batch->now_ms;
+	batch->now_ms = now_ms;
+	record->pace = took_ms < batch->engine->pipeline->batch.max_ms ? PACE_QUICK : PACE_SLOW;
+	if (record->pace == PACE_SLOW && batch->engine->pipeline->ordering != CONFIG_ORDERING_NONE) {
+		batch->slow++;
+		batch->slow_ms += took_ms;
+	}
+}
+
 bool batch_handle(struct batch *batch)
 {
 	batch->pending = arena_alloc(&batch->arena, batch->count * sizeof(*batch->pending));
+	batch->now_ms = clock_monotonic_ms();
 	for (size_t i = 0; i < batch->count; i++) {
 		struct entry *entry = &batch->entries[i];
 		if (!entry->claimed || entry->outcome != OUTCOME_OPEN)
@@ -241,6 +255,8 @@ bool batch_handle(struct batch *batch)
 			break;
 		else if (!batch_handle_entry(batch, entry))
 			return false;
+		else
+			batch_note_pace(batch, entry->record);
 	}
 	return true;
 }

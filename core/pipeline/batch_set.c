@@ -1,6 +1,7 @@
 /* Step 6 for plugins with handle_batch: one call for all new events.  Whatever has to be undone goes back to the
  * savepoint before the call, and the call is made again without the event that failed; a failure of the call itself
  * halves the set. */
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/pipeline/batch.h"
 
@@ -59,6 +60,7 @@ static idem_status set_call(struct batch *batch, struct set *set)
 	for (size_t i = 0; i < set->count; i++)
 		call_leave(set->entries[i]->call);
 	batch->handled += set->count;
+	batch->now_ms = clock_monotonic_ms();
 	return status;
 }
 

@@ -54,7 +54,8 @@ struct blame {
 	struct suspect *suspects;
 	size_t suspect_count, suspect_room;
 	bool has_died;
-	struct page before; /* of the process before; its numbers only */
+	_Atomic uint64_t taken; /* of the page's successes, by blame_take_success */
+	struct page before;     /* of the process before; its numbers only */
 };
 
 /* ---- the file ---- */
@@ -245,6 +246,7 @@ static bool blame_make_page(struct blame *blame, struct error *error)
 	blame->page->slot_count = blame->options.workers;
 	atomic_store(&blame->page->cause, 0);
 	atomic_store(&blame->page->successes, 0);
+	atomic_store(&blame->taken, 0);
 	atomic_store(&blame->page->is_running, 1);
 	return true;
 }
@@ -305,9 +307,10 @@ void blame_succeeded(struct blame *blame)
 	atomic_fetch_add_explicit(&blame->page->successes, 1, memory_order_relaxed);
 }
 
-bool blame_has_success(const struct blame *blame)
+bool blame_take_success(struct blame *blame)
 {
-	return atomic_load_explicit(&blame->page->successes, memory_order_relaxed) > 0;
+	uint64_t taken = atomic_load(&blame->taken), successes = atomic_load(&blame->page->successes);
+	return successes > taken && atomic_compare_exchange_strong(&blame->taken, &taken, successes);
 }
 
 void blame_note_hang(struct blame *blame)

@@ -35,9 +35,11 @@ struct blame_event {
 void blame_enter(struct blame *blame, uint32_t worker, bool is_alone, const struct blame_event *events, size_t count);
 /* Ends the process when the handler closed the host's descriptors. */
 void blame_leave(struct blame *blame, uint32_t worker);
-void blame_succeeded(struct blame *blame);         /* an event was committed [any thread] */
-bool blame_has_success(const struct blame *blame); /* since this process began [any thread] */
-void blame_note_hang(struct blame *blame);         /* the watchdog is about to end the process */
+void blame_succeeded(struct blame *blame); /* an event was committed [any thread] */
+/* Was an event committed in this process since this last answered yes?  Each success lets one suspect run alone (ENGINE
+ * 6). [any thread] */
+bool blame_take_success(struct blame *blame);
+void blame_note_hang(struct blame *blame); /* the watchdog is about to end the process */
 
 _Atomic uint32_t *blame_cause(struct blame *blame); /* where the number of a fatal signal is left */
 #endif

@@ -22,6 +22,7 @@ struct lane {
 	size_t taken;   /* records that a worker holds */
 	int64_t due_ms; /* while taken: not ready before then when it comes back; 0 none */
 	bool waits, is_ready;
+	bool is_slow;                 /* its last event was: taken alone, one by one */
 	struct lane *previous, *next; /* in the ready list; next also in the free list */
 	UT_hash_handle hh;
 	char *key; /* kind, then the key's bytes; own_key or allocated */

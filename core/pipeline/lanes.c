@@ -43,6 +43,12 @@ struct lanes *lanes_create(enum config_ordering ordering)
 
 /* ---- from one state of a lane to the next; the lock is held ---- */
 
+/* How many of its records a worker can take at once. */
+static size_t takeable(const struct lane *lane)
+{
+	return lane->is_slow && lane->count > 0 ? 1 : lane->count;
+}
+
 /* Where a lane belongs by what is in it: nowhere (freed), with its worker, waiting for its time, or ready. */
 static void settle_lane(struct lanes *lanes, struct lane *lane)
 {
@@ -50,11 +56,11 @@ static void settle_lane(struct lanes *lanes, struct lane *lane)
 	if (ready && !lane->is_ready) {
 		lane_list_append(&lanes->ready, lane);
 		lanes->ready_lanes++;
-		lanes->ready_records += lane->count;
+		lanes->ready_records += takeable(lane);
 	} else if (!ready && lane->is_ready) {
 		lane_list_remove(&lanes->ready, lane);
 		lanes->ready_lanes--;
-		lanes->ready_records -= lane->count;
+		lanes->ready_records -= takeable(lane);
 	}
 	lane->is_ready = ready;
 	if (lane->count == 0 && lane->taken == 0 && !lane->waits && lane != &lanes->shared)
@@ -65,14 +71,14 @@ static void settle_lane(struct lanes *lanes, struct lane *lane)
 static void begin_change(struct lanes *lanes, struct lane *lane)
 {
 	if (lane->is_ready)
-		lanes->ready_records -= lane->count;
+		lanes->ready_records -= takeable(lane);
 	lanes->queued -= lane->count;
 }
 
 static void end_change(struct lanes *lanes, struct lane *lane)
 {
 	if (lane->is_ready)
-		lanes->ready_records += lane->count;
+		lanes->ready_records += takeable(lane);
 	lanes->queued += lane->count;
 }
 
@@ -161,12 +167,15 @@ static size_t fair_share(const struct lanes *lanes, size_t max)
 }
 
 /* How many records of the first ready lane to take; 0: enough.  What is left of a lane nobody else can have, so the
- * first one is taken up to max, and a part of a further one only when nobody waits for it. */
+ * first one is taken up to max, and a part of a further one only when nobody waits for it.  A slow lane travels alone.
+ */
 static size_t room_for_lane(const struct lanes *lanes, size_t share, size_t max, size_t count)
 {
 	const struct lane *lane = lanes->ready.first;
-	if (!lane || count >= share)
+	if (!lane || count >= share || (count > 0 && lane->is_slow))
 		return 0;
+	if (lane->is_slow)
+		return 1;
 	if (is_shared(lanes) || lanes->waiting == 0)
 		return share - count;
 	if (count == 0)
@@ -204,8 +213,11 @@ size_t lanes_take(struct lanes *lanes, size_t max, int64_t wait_ms, struct recor
 			break;
 	}
 	size_t share = lanes->closed || lanes->ready_records == 0 ? 0 : fair_share(lanes, max);
-	for (size_t room; share > 0 && (room = room_for_lane(lanes, share, max, count)) > 0;)
+	bool is_slow = false;
+	for (size_t room; share > 0 && !is_slow && (room = room_for_lane(lanes, share, max, count)) > 0;) {
+		is_slow = lanes->ready.first->is_slow;
 		count += take_from_lane(lanes, lanes->ready.first, room, out_records + count);
+	}
 	wake_workers(lanes);
 	PTHREAD_OK(pthread_mutex_unlock(&lanes->lock));
 	return count;
@@ -275,7 +287,11 @@ void lanes_give_back(struct lanes *lanes, struct record *const *taken, size_t ta
 	for (size_t i = 0; i < taken_count; i++) {
 		struct lane *lane = taken[i]->lane;
 		partition_add_taken(taken[i]->partition, -1);
-		if (lane != &lanes->shared && --lane->taken == 0)
+		if (lane == &lanes->shared)
+			continue;
+		if (taken[i]->pace != PACE_UNKNOWN)
+			lane->is_slow = taken[i]->pace == PACE_SLOW;
+		if (--lane->taken == 0)
 			release_lane(lanes, lane);
 	}
 	if (is_shared(lanes))

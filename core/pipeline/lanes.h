@@ -1,4 +1,6 @@
 /* Lanes: the unit of order.  One worker at a time works on a lane; records of a lane are taken in the order they came.
+ * A lane whose last event was slow (record->pace) is taken alone and one record at a time, so that it holds back
+ * nobody else's records; a quick one ends that.
  * ordering=none is one lane that many workers may take from at once.  One mutex; the poll thread pushes many records
  * under one lock, a worker takes a whole batch under one lock. */
 #ifndef IDEM_PIPELINE_LANES_H

@@ -18,6 +18,12 @@ struct released;
  * It is made with one reference, which belongs to whoever has to call record_finish or record_drop.  lanes_take adds
  * one that lanes_give_back drops: what a worker took stays readable until then, even when its acknowledgement came
  * meanwhile. */
+enum pace {
+	PACE_UNKNOWN, /* not begun, or called together with others */
+	PACE_QUICK,
+	PACE_SLOW /* alone it used up the time that a batch may take (batch.max_ms) */
+};
+
 struct record {
 	rd_kafka_message_t *message; /* owned; NULL: it was parked, see released */
 	struct released *released;   /* owned: what it is taken from instead; its tracker does not know it */
@@ -31,6 +37,7 @@ struct record {
 	bool park_sent;              /* a COMMIT that parks it was sent and its outcome is unknown */
 	uint32_t redone;             /* transactions of it alone that met a dead-lock */
 	bool commit_sent;            /* a COMMIT that held it as DONE was sent and its outcome is unknown */
+	enum pace pace;              /* of its handler, the last time */
 	bool is_suspect;             /* the process died while it was handled: it runs alone */
 	int64_t suspect_ms;          /* monotonic: since then it waits for its turn; 0: does not */
 	_Atomic uint32_t references;

@@ -98,11 +98,23 @@ static void worker_isolate(struct worker *worker)
 
 /* ---- the size of a batch ---- */
 
-static void worker_grow(struct worker *worker, size_t begun, int64_t took_us)
+static size_t worker_begun(const struct batch *batch)
+{
+	size_t begun = 0;
+	for (size_t i = 0; i < batch->count; i++)
+		begun += batch->entries[i].outcome != OUTCOME_OPEN;
+	return begun;
+}
+
+/* By what the quick events took: a slow one's lane is not taken with others. */
+static void worker_grow(struct worker *worker, int64_t took_us)
 {
 	const struct config_batch *batch = &worker->engine->pipeline->batch;
-	if (begun == 0)
+	size_t begun = worker_begun(&worker->batch);
+	if (begun <= worker->batch.slow)
 		return;
+	begun -= worker->batch.slow;
+	took_us -= worker->batch.slow_ms * 1000;
 	double event_us = (double)took_us / (double)begun;
 	worker->event_us = worker->event_us > 0 ? (3 * worker->event_us + event_us) / 4 : event_us;
 	double fits = (double)batch->max_ms * 1000 / (worker->event_us + 1);
@@ -306,7 +318,7 @@ static bool worker_leave_suspect(struct worker *worker)
 	int64_t now_ms = clock_monotonic_ms();
 	if (record->suspect_ms == 0)
 		record->suspect_ms = now_ms;
-	if (blame_has_success(worker->engine->blame) || now_ms - record->suspect_ms >= SUSPECT_WAIT_MS)
+	if (blame_take_success(worker->engine->blame) || now_ms - record->suspect_ms >= SUSPECT_WAIT_MS)
 		return false;
 	worker_put_aside(worker, record, SUSPECT_HOLD_MS);
 	return true;
@@ -324,12 +336,12 @@ static bool worker_run_alone_or_beside(struct worker *worker, size_t size)
 
 /* ---- the loop ---- */
 
-static size_t worker_begun(const struct batch *batch)
+/* Whoever is free may have what is left behind a slow event, and its lane is known to be slow by then. */
+static size_t worker_let_go(struct worker *worker, size_t from, size_t count)
 {
-	size_t begun = 0;
-	for (size_t i = 0; i < batch->count; i++)
-		begun += batch->entries[i].outcome != OUTCOME_OPEN;
-	return begun;
+	for (size_t i = from; i < count; i++)
+		worker_put_aside(worker, worker->work[i], 0);
+	return count;
 }
 
 /* One transaction with the first records of the work left; answers how many of them are off the worker's hands or back.
@@ -356,14 +368,14 @@ static size_t worker_run_batch(struct worker *worker, size_t count)
 	}
 	worker->refreshed = worker->cancelled = 0;
 	worker->undecided_ms = 0;
-	worker_grow(worker, worker_begun(&worker->batch), clock_monotonic_us() - started_us);
+	worker_grow(worker, clock_monotonic_us() - started_us);
 	settle_batch(&worker->batch, &settlement);
 	worker->back_count = settlement.back_count;
 	/* What was not begun goes first the next time. */
 	size_t gone = size - settlement.open_count;
 	memcpy(worker->work + gone, worker->open, settlement.open_count * sizeof(*worker->open));
 	worker_isolate(worker);
-	return gone;
+	return worker->batch.slow > 0 ? worker_let_go(worker, gone, count) : gone;
 }
 
 /* Records of a lane that an earlier one holds back must not be begun. */

@@ -118,6 +118,19 @@ START_TEST(one_event_alone_and_one_success_are_no_broken_build)
 }
 END_TEST
 
+START_TEST(each_success_lets_one_suspect_run)
+{
+	bench_start("steer_one");
+	ck_assert(!blame_take_success(bench.engine.blame));
+	blame_succeeded(bench.engine.blame);
+	blame_succeeded(bench.engine.blame);
+	ck_assert(blame_take_success(bench.engine.blame));
+	ck_assert(!blame_take_success(bench.engine.blame));
+	blame_succeeded(bench.engine.blame);
+	ck_assert(blame_take_success(bench.engine.blame));
+}
+END_TEST
+
 static void damage(const void *bytes, size_t count, off_t at)
 {
 	char path[200];
@@ -221,6 +234,7 @@ int main(int count, char **argv)
 	tcase_add_test(tests, a_replay_begins_with_no_deaths);
 	tcase_add_test(tests, deaths_without_a_success_between_on_two_events_are_a_broken_build);
 	tcase_add_test(tests, one_event_alone_and_one_success_are_no_broken_build);
+	tcase_add_test(tests, each_success_lets_one_suspect_run);
 	tcase_add_test(tests, a_damaged_page_suspects_nobody);
 	tcase_add_test(tests, a_suspect_runs_only_alone_and_is_cleared_when_it_is_done);
 	tcase_add_test(tests, after_the_last_death_it_is_dead_without_being_handled);

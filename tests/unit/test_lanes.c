@@ -564,6 +564,48 @@ static void run_stress(enum config_ordering ordering)
 	lanes_destroy(stress.lanes);
 }
 
+static void finish_at_pace(struct lanes *lanes, size_t count, enum pace pace)
+{
+	taken[count - 1]->pace = pace;
+	finish(lanes, taken, count);
+}
+
+START_TEST(a_slow_lane_is_taken_alone_until_it_is_quick)
+{
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_PARTITION);
+	push_range(lanes, 0, 0, 4, NULL);
+	push_range(lanes, 1, 0, 3, NULL);
+	ck_assert_uint_eq(lanes_take(lanes, 1, 0, taken), 1);
+	finish_at_pace(lanes, 1, PACE_SLOW);
+	ck_assert_uint_eq(lanes_take(lanes, MAX, 0, taken), 3); /* the other lane, and nothing of the slow one */
+	ck_assert_ptr_eq(taken[0]->partition, partitions[1]);
+	push(lanes, 1, 3, NULL);
+	ck_assert_uint_eq(lanes_take(lanes, MAX, 0, others), 1);
+	ck_assert_int_eq(others[0]->message->offset, 1);
+	finish(lanes, taken, 3);
+	others[0]->pace = PACE_QUICK;
+	finish(lanes, others, 1);
+	ck_assert_uint_eq(lanes_take(lanes, MAX, 0, taken), 3); /* both again */
+	finish(lanes, taken, 3);
+	lanes_destroy(lanes);
+}
+END_TEST
+
+START_TEST(a_slow_lane_that_was_not_begun_stays_slow)
+{
+	struct lanes *lanes = lanes_create(CONFIG_ORDERING_PARTITION);
+	push_range(lanes, 0, 0, 3, NULL);
+	ck_assert_uint_eq(lanes_take(lanes, 1, 0, taken), 1);
+	finish_at_pace(lanes, 1, PACE_SLOW);
+	ck_assert_uint_eq(lanes_take(lanes, MAX, 0, taken), 1);
+	struct lanes_return back = {taken[0], 0};
+	lanes_give_back(lanes, taken, 1, &back, 1);
+	ck_assert_uint_eq(lanes_take(lanes, MAX, 0, taken), 1);
+	finish(lanes, taken, 1);
+	lanes_destroy(lanes);
+}
+END_TEST
+
 START_TEST(order_and_exclusivity_hold_under_stress)
 {
 	run_stress(CONFIG_ORDERING_KEY);
@@ -601,6 +643,8 @@ int main(void)
 	tcase_add_test(tests, closing_wakes_waiting_workers);
 	tcase_add_test(tests, a_revoke_waits_for_the_batch_that_runs);
 	tcase_add_test(tests, waiting_workers_share_what_is_there);
+	tcase_add_test(tests, a_slow_lane_is_taken_alone_until_it_is_quick);
+	tcase_add_test(tests, a_slow_lane_that_was_not_begun_stays_slow);
 	tcase_add_test(tests, order_and_exclusivity_hold_under_stress);
 	tcase_add_test(tests, every_record_comes_once_without_order);
 	Suite *suite = suite_create("lanes");
