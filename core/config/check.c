@@ -30,10 +30,18 @@ static void mistake(const struct checked *checked, const char *path, const char 
 	va_end(arguments);
 }
 
+#define RETRY_PART ".retry." /* "<name>.retry.<delay>", and the host reads whatever begins with "<name>.retry." */
+
 static void check_name(const struct checked *checked)
 {
 	const char *name = checked->pipeline->name;
 
+	if (name && strstr(name, RETRY_PART))
+		mistake(checked, "name",
+		        "name: \"%s\" contains " RETRY_PART
+		        ", so that its topics would be read as the retry topics of %.*s; "
+		        "use another name",
+		        name, (int)(strstr(name, RETRY_PART) - name), name);
 	for (const struct config_pipeline *other = checked->config->pipelines; name && other < checked->pipeline;
 	     other++)
 		if (other->name && strcmp(other->name, name) == 0)
@@ -71,12 +79,18 @@ static void check_dead_letter_topic(const struct checked *checked)
 {
 	const char *topic = checked->pipeline->dlq_topic;
 
-	if (!topic)
+	if (!topic || !checked->pipeline->name)
 		return;
 	if (is_source(checked->pipeline, topic))
 		mistake(checked, "dlq.topic",
 		        "dlq.topic: \"%s\" is also one of topics, so that dead letters would be handled again and "
 		        "again",
+		        topic);
+	if (strstr(topic, RETRY_PART) && !strstr(checked->pipeline->name, RETRY_PART))
+		mistake(checked, "dlq.topic",
+		        "dlq.topic: \"%s\" contains " RETRY_PART
+		        ", so that dead letters would be read as retries; use another "
+		        "name",
 		        topic);
 	if (strlen(topic) > TOPIC_LONGEST)
 		mistake(checked, "name", "dlq.topic: \"%s\" is longer than the %d characters of a topic", topic,
@@ -96,7 +110,7 @@ static void check_source(const struct checked *checked, const struct config_pipe
 		             "topics: \"%s\" is where pipeline %s puts its dead letters; leave it out, and send them "
 		             "again with idemctl dlq replay",
 		             topic, other->name);
-	if (strncmp(topic, other->name, length) == 0 && strncmp(topic + length, ".retry.", 7) == 0)
+	if (strncmp(topic, other->name, length) == 0 && strncmp(topic + length, RETRY_PART, strlen(RETRY_PART)) == 0)
 		report_error(checked->reader->report, topic_place(checked, i),
 		             "topics: \"%s\" is a retry topic of pipeline %s; leave it out", topic, other->name);
 }
@@ -123,8 +137,6 @@ static void check_retry_topic(const struct checked *checked, size_t tier)
 	if (is_source(checked->pipeline, topic))
 		mistake(checked, "topics", "topics: \"%s\" is the retry topic of the delay %s; leave it out", topic,
 		        delay);
-	if (checked->pipeline->dlq_topic && strcmp(checked->pipeline->dlq_topic, topic) == 0)
-		mistake(checked, "dlq.topic", "dlq.topic: \"%s\" is the retry topic of the delay %s", topic, delay);
 	for (size_t i = 0; i < tier; i++)
 		if (delays->ms[i] == delays->ms[tier])
 			mistake(checked, "retry.delays",

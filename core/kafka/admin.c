@@ -128,7 +128,7 @@ static bool create_topic(rd_kafka_t *client, const struct kafka_topic_spec *spec
 
 struct settings {
 	bool compacted;
-	int64_t retention_ms, max_message_bytes; /* 0: not told */
+	int64_t retention_ms, retention_bytes, max_message_bytes; /* 0: not told */
 };
 
 static void read_settings(const rd_kafka_ConfigEntry_t **entries, size_t count, struct settings *out_settings)
@@ -142,6 +142,8 @@ static void read_settings(const rd_kafka_ConfigEntry_t **entries, size_t count, 
 			out_settings->compacted = strstr(value, "compact") != NULL;
 		else if (strcmp(name, "retention.ms") == 0)
 			out_settings->retention_ms = strtoll(value, NULL, 10);
+		else if (strcmp(name, "retention.bytes") == 0)
+			out_settings->retention_bytes = strtoll(value, NULL, 10);
 		else if (strcmp(name, "max.message.bytes") == 0)
 			out_settings->max_message_bytes = strtoll(value, NULL, 10);
 	}
@@ -196,6 +198,27 @@ static bool is_shorter(int64_t retention_ms, int64_t wanted_ms)
 	return retention_ms > 0 && (wanted_ms < 0 || retention_ms < wanted_ms);
 }
 
+/* What works, but not in every case. */
+static void warn_of_settings(const struct kafka_topic_spec *spec, const struct settings *settings)
+{
+	if (is_shorter(settings->retention_ms, spec->retention_ms))
+		log_write(LOG_config_warning,
+		          "topic %s keeps records only %" PRId64 " ms, and what is read later is lost: set "
+		          "retention.ms=%" PRId64,
+		          spec->name, settings->retention_ms, spec->retention_ms);
+	if (settings->retention_bytes > 0)
+		log_write(LOG_config_warning,
+		          "topic %s keeps only %" PRId64
+		          " bytes of each partition, and what is pushed out is lost: set "
+		          "retention.bytes=-1",
+		          spec->name, settings->retention_bytes);
+	if (settings->max_message_bytes > 0 && settings->max_message_bytes < spec->max_message_bytes)
+		log_write(LOG_config_warning,
+		          "topic %s has max.message.bytes=%" PRId64 ", and a record that does not fit holds its "
+		          "partition up: set it to %" PRId64,
+		          spec->name, settings->max_message_bytes, spec->max_message_bytes);
+}
+
 static bool check_topic(rd_kafka_t *client, const struct kafka_topic_spec *spec, int timeout_ms, struct error *error)
 {
 	struct settings settings;
@@ -205,13 +228,12 @@ static bool check_topic(rd_kafka_t *client, const struct kafka_topic_spec *spec,
 		        error, ERROR_CONFIG,
 		        "topic %s is compacted and would lose records of the same key: set cleanup.policy=delete",
 		        spec->name);
-	if (is_shorter(settings.retention_ms, spec->retention_ms))
-		log_write(LOG_config_warning,
-		          "topic %s keeps records only %" PRId64 " ms; wanted: %" PRId64 " (-1: for ever)", spec->name,
-		          settings.retention_ms, spec->retention_ms);
-	if (settings.max_message_bytes > 0 && settings.max_message_bytes < spec->max_message_bytes)
-		log_write(LOG_config_warning, "topic %s has max.message.bytes=%" PRId64 "; wanted: %" PRId64,
-		          spec->name, settings.max_message_bytes, spec->max_message_bytes);
+	if (settings.retention_ms > 0 && settings.retention_ms < spec->retention_least_ms)
+		return error_set(error, ERROR_CONFIG,
+		                 "topic %s keeps records only %" PRId64 " ms and would lose them before they are due: "
+		                 "set retention.ms=%" PRId64,
+		                 spec->name, settings.retention_ms, spec->retention_ms);
+	warn_of_settings(spec, &settings);
 	return true;
 }
 

@@ -8,12 +8,14 @@
 struct kafka_topic_spec {
 	const char *name;
 	int partitions;
-	int64_t retention_ms; /* -1 for ever */
+	int64_t retention_ms;       /* -1 for ever */
+	int64_t retention_least_ms; /* a topic that keeps records for less loses some: refused; 0: none is */
 	int64_t max_message_bytes;
 };
 
-/* Creates what is missing (delete policy, the retention given).  An existing topic is left as it is; a compacted one is
- * refused, one that keeps or takes less than the spec is warned of. */
+/* Creates what is missing (delete policy, the retention given).  An existing topic is left as it is; one that would
+ * lose records (compacted, or under retention_least_ms) is refused, one that keeps or takes less than the spec is
+ * warned of. */
 bool kafka_topics_ensure(const struct kafka_property *properties, size_t property_count,
                          const struct kafka_topic_spec *specs, size_t count, int timeout_ms,
                          struct error *error) MUST_CHECK;

@@ -3,12 +3,14 @@
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/config/value.h"
 #include "core/event/event.h"
 #include "core/event/json.h"
 #include "core/pipeline/source_parts.h"
 
 /* By how much the clocks of those who write retry records and of the broker may differ. */
 #define CLOCKS_DIFFER_MS 60000
+#define LONGEST_DELAY_MS (INT64_C(7) * 86400000) /* that retry.delays takes */
 
 static struct bytes payload_of(const rd_kafka_message_t *message)
 {
@@ -50,20 +52,14 @@ static struct bytes ordering_key(struct source *source, const rd_kafka_message_t
 	                           payload_of(message));
 }
 
-/* What that retry topic waits; of one that is not ours any more, and of replays, the longest that we know. */
-static int64_t delay_ms_of(const struct config_pipeline *pipeline, const char *topic)
+/* What that retry topic waits: its name tells, also when the tier is not configured any more.  0: none waits in it (the
+ * one for replays). */
+static int64_t delay_ms_of(const struct source *source, const char *topic)
 {
-	char name[256];
-	int64_t longest_ms = 0;
-	for (size_t i = 0; i < pipeline->retry.delays.count; i++) {
-		int64_t delay_ms = pipeline->retry.delays.ms[i];
-		router_retry_topic(pipeline, i, name, sizeof(name));
-		if (strcmp(name, topic) == 0)
-			return delay_ms;
-		if (delay_ms > longest_ms)
-			longest_ms = delay_ms;
-	}
-	return longest_ms;
+	int64_t delay_ms;
+	if (!value_parse_duration(topic + strlen(source->retry_prefix), false, &delay_ms, NULL))
+		return 0;
+	return delay_ms < LONGEST_DELAY_MS ? delay_ms : LONGEST_DELAY_MS;
 }
 
 /* Wall time; 0: now.  What can't be read is due. */
@@ -87,7 +83,7 @@ static int64_t due_ms_of(const struct source *source, const rd_kafka_message_t *
 	rd_kafka_timestamp_type_t type;
 	const char *topic = rd_kafka_topic_name(message->rkt);
 	int64_t written_ms = rd_kafka_message_timestamp(message, &type), due_ms = due_ms_told_by(message);
-	int64_t latest_ms = written_ms + delay_ms_of(source->options.pipeline, topic) + CLOCKS_DIFFER_MS;
+	int64_t latest_ms = written_ms + delay_ms_of(source, topic) + CLOCKS_DIFFER_MS;
 	if (written_ms > clock_shared_ms() + CLOCKS_DIFFER_MS)
 		latest_ms = clock_shared_ms(); /* the time it was written at is no better */
 	if (due_ms <= latest_ms)

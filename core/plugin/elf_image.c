@@ -112,28 +112,38 @@ static bool is_export(const Elf64_Sym *symbol)
 	       (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
 }
 
-const char *elf_image_export(const struct elf_image *image, size_t wanted)
+void elf_exports_begin(struct elf_exports *exports, const struct elf_image *image)
 {
 	Elf64_Shdr symbols;
-	Elf64_Sym symbol;
-	struct bytes names;
 
-	if (!dynamic_symbols(image, &symbols, &names))
-		return NULL;
-	for (size_t i = 1; i < symbols.sh_size / sizeof(symbol); i++) {
-		if (!read_at(image, symbols.sh_offset + i * sizeof(symbol), &symbol, sizeof(symbol)))
-			return NULL;
-		if (is_export(&symbol) && wanted-- == 0)
-			return string_at(names, symbol.st_name);
+	*exports = (struct elf_exports){.image = image, .next = 1}; /* the first one is never used */
+	if (!dynamic_symbols(image, &symbols, &exports->names))
+		return;
+	exports->offset = symbols.sh_offset;
+	exports->count = symbols.sh_size / sizeof(Elf64_Sym);
+}
+
+const char *elf_exports_next(struct elf_exports *exports)
+{
+	Elf64_Sym symbol;
+
+	while (exports->next < exports->count) {
+		uint64_t offset = exports->offset + exports->next++ * sizeof(symbol);
+		if (!read_at(exports->image, offset, &symbol, sizeof(symbol)))
+			break;
+		if (is_export(&symbol))
+			return string_at(exports->names, symbol.st_name);
 	}
 	return NULL;
 }
 
 bool elf_image_exports(const struct elf_image *image, const char *name)
 {
+	struct elf_exports exports;
 	const char *found;
 
-	for (size_t i = 0; (found = elf_image_export(image, i)); i++)
+	elf_exports_begin(&exports, image);
+	while ((found = elf_exports_next(&exports)))
 		if (strcmp(found, name) == 0)
 			return true;
 	return false;

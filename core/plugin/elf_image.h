@@ -4,6 +4,7 @@
 #include "core/base/bytes.h"
 #include "core/base/error.h"
 #include <stddef.h>
+#include <stdint.h>
 
 struct elf_image {
 	unsigned char *data;
@@ -15,7 +16,13 @@ bool elf_image_open(struct elf_image *image, const char *file, struct error *err
 void elf_image_close(struct elf_image *image);
 /* Absent when there is none; borrowed from the image. */
 struct bytes elf_image_section(const struct elf_image *image, const char *name);
-/* The i-th symbol this object exports, NULL past the last one. */
-const char *elf_image_export(const struct elf_image *image, size_t i);
+/* The symbols this object exports, one after the other; NULL past the last one.  Names are any bytes but NUL. */
+struct elf_exports {
+	const struct elf_image *image;
+	uint64_t offset, count, next;
+	struct bytes names;
+};
+void elf_exports_begin(struct elf_exports *exports, const struct elf_image *image);
+const char *elf_exports_next(struct elf_exports *exports);
 bool elf_image_exports(const struct elf_image *image, const char *name);
 #endif

@@ -4,6 +4,20 @@
 #include "core/plugin/metadata.h"
 #include <stdio.h>
 
+/* A file may call its symbols anything. */
+static void print_exports(const struct elf_image *image, void (*print)(struct bytes text, FILE *out),
+                          const char *separator, FILE *out)
+{
+	struct elf_exports exports;
+	const char *symbol, *before = "";
+
+	elf_exports_begin(&exports, image);
+	for (; (symbol = elf_exports_next(&exports)); before = separator) {
+		fputs(before, out);
+		print(bytes_from_string(symbol), out);
+	}
+}
+
 static void print_json(const char *file, const struct plugin_metadata *metadata, const char *digest,
                        const struct elf_image *image, FILE *out)
 {
@@ -15,7 +29,6 @@ static void print_json(const char *file, const struct plugin_metadata *metadata,
 	             {"vendor", metadata->vendor},
 	             {"build_id", metadata->build_id},
 	             {"sha256", digest}};
-	const char *symbol;
 
 	fputc('{', out);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -26,8 +39,7 @@ static void print_json(const char *file, const struct plugin_metadata *metadata,
 	fprintf(out, "\"abi_major\": %u, \"abi_minor\": %u, \"min_host_minor\": %u, \"loadable\": %s, \"exports\": [",
 	        metadata->abi_major, metadata->abi_minor, metadata->min_host_minor,
 	        metadata_check(metadata, NULL) ? "true" : "false");
-	for (size_t i = 0; (symbol = elf_image_export(image, i)); i++)
-		fprintf(out, "%s\"%s\"", i > 0 ? ", " : "", symbol);
+	print_exports(image, escape_json, ", ", out);
 	fputs("]}\n", out);
 }
 
@@ -35,14 +47,12 @@ static void print_text(const char *file, const struct plugin_metadata *metadata,
                        const struct elf_image *image, FILE *out)
 {
 	struct error error = {0};
-	const char *symbol;
 
 	fprintf(out, "file      %s\nname      %s\nversion   %s\nvendor    %s\nbuild     %s\nsha256    %s\n", file,
 	        metadata->name, metadata->version, metadata->vendor, metadata->build_id, digest);
-	fprintf(out, "abi       %u.%u, needs a host with %u.%u or later\nexports  ", metadata->abi_major,
+	fprintf(out, "abi       %u.%u, needs a host with %u.%u or later\nexports   ", metadata->abi_major,
 	        metadata->abi_minor, metadata->abi_major, metadata->min_host_minor);
-	for (size_t i = 0; (symbol = elf_image_export(image, i)); i++)
-		fprintf(out, " %s", symbol);
+	print_exports(image, escape_text, " ", out);
 	fprintf(out, "\nthis host %s\n", metadata_check(metadata, &error) ? "can load it" : error.text);
 }
 

@@ -17,6 +17,16 @@ libidemcore_a_SOURCES += \
 	core/plugin/trial.c
 EXTRA_DIST += core/plugin/README.md
 
+# As fuzz-targets of core/event: needs clang.
+fuzz-targets: tests/fuzz/fuzz_plugin
+tests/fuzz/fuzz_plugin: $(top_srcdir)/tests/fuzz/fuzz_plugin.c $(libidemcore_a_SOURCES)
+	@mkdir -p tests/fuzz
+	clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $(AM_CPPFLAGS) -std=gnu17 -pthread \
+		-o $@ $(top_srcdir)/tests/fuzz/fuzz_plugin.c $(top_srcdir)/core/plugin/elf_image.c $(top_srcdir)/core/plugin/metadata.c \
+		$(addprefix $(top_srcdir)/,$(filter core/base/%.c,$(libidemcore_a_SOURCES))) $(LIBS_ALL)
+CLEANFILES += tests/fuzz/fuzz_plugin
+EXTRA_DIST += tests/fuzz/fuzz_plugin.c
+
 if HAVE_CHECK
 plugin_tests = tests/unit/test_call tests/unit/test_loader tests/unit/test_metadata tests/unit/test_options \
 	tests/unit/test_sql_check

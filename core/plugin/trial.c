@@ -1,4 +1,5 @@
 /* Loading and creating a plugin to see whether it works, in a process of its own: its code may crash or hang. */
+#include "core/base/escape.h"
 #include "core/plugin/internal.h"
 #include "core/plugin/metadata.h"
 #include <errno.h>
@@ -129,17 +130,20 @@ static int check_in_child(const char *file, FILE *out)
 
 static bool check_exports(const char *file, FILE *out, struct error *error)
 {
+	struct elf_exports exports;
 	struct elf_image image;
 	const char *symbol;
 
 	if (!elf_image_open(&image, file, error))
 		return false;
-	for (size_t i = 0; (symbol = elf_image_export(&image, i)); i++)
-		if (strcmp(symbol, IDEM_ENTRY_SYMBOL) != 0)
-			fprintf(out,
-			        "warning   exports %s: link with -fvisibility=hidden, so that it meets no other "
-			        "library's\n",
-			        symbol);
+	elf_exports_begin(&exports, &image);
+	while ((symbol = elf_exports_next(&exports))) {
+		if (strcmp(symbol, IDEM_ENTRY_SYMBOL) == 0)
+			continue;
+		fputs("warning   exports ", out);
+		escape_text(bytes_from_string(symbol), out);
+		fputs(": link with -fvisibility=hidden, so that it meets no other library's\n", out);
+	}
 	elf_image_close(&image);
 	return true;
 }

@@ -111,11 +111,13 @@ static void fill_specs(const struct router *router, const struct kafka_topics_si
 	for (size_t i = 0; i < router->tier_count; i++) {
 		int64_t retention_ms = pipeline->retry.delays.ms[i] * RETENTION_DELAYS;
 		spec.name = router->retry_topics[i];
+		spec.retention_least_ms = pipeline->retry.delays.ms[i];
 		spec.retention_ms = retention_ms > RETENTION_MIN_MS ? retention_ms : RETENTION_MIN_MS;
 		*out_specs++ = spec;
 	}
 	spec.name = pipeline->dlq_topic;
 	spec.retention_ms = -1;
+	spec.retention_least_ms = 0;
 	*out_specs++ = spec;
 	/* One partition: it is rarely used, lies in the group of every pipeline, and keeps the order of what is
 	 * replayed. */

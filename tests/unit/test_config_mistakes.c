@@ -107,8 +107,14 @@ static const struct wrong wrong[] = {
          "c:3: error: topics: \"..\" can't be the name of a topic or group\n"},
         {WITH_PIPELINE("dlq = { topic = \"orders\"; };"), "c:5: error: dlq.topic: \"orders\" is also one of topics, so "
                                                           "that dead letters would be handled again and again\n"},
-        {WITH_PIPELINE("ordering = \"none\"; dlq = { topic = \"billing.retry.1m\"; };"),
-         "c:5: error: dlq.topic: \"billing.retry.1m\" is the retry topic of the delay 1m\n"},
+        {WITH_PIPELINE("dlq = { topic = \"billing.retry.x\"; };"),
+         "c:5: error: dlq.topic: \"billing.retry.x\" contains .retry., so that dead letters would be read as retries; "
+         "use "
+         "another name\n"},
+        {HOST_LINES "pipelines = ({ name = \"a.retry.b\"; topics = [\"x\"];\nplugin = { file = \"p.so\"; }; });\n",
+         "c:3: error: name: \"a.retry.b\" contains .retry., so that its topics would be read as the retry topics of a; "
+         "use "
+         "another name\n"},
         {HOST_LINES "pipelines = ({ name = \"b\"; topics = [\"x\", \"b.retry.10m\"]; ordering = \"none\";\n"
                     "plugin = { file = \"p.so\"; }; });\n",
          "c:3: error: topics: \"b.retry.10m\" is the retry topic of the delay 10m; leave it out\n"},

@@ -84,6 +84,7 @@ END_TEST
 
 START_TEST(the_numbers_in_a_built_file_are_those_of_the_header)
 {
+	struct elf_exports exports;
 	struct elf_image image;
 	struct error error = {0};
 	char line[64];
@@ -93,8 +94,9 @@ START_TEST(the_numbers_in_a_built_file_are_those_of_the_header)
 	snprintf(line, sizeof(line), "\nabi=%d.%d\nmin_host_minor=0\n", IDEM_ABI_MAJOR, IDEM_ABI_MINOR);
 	ck_assert_ptr_nonnull(memmem(section.ptr, section.len, line, strlen(line)));
 	ck_assert_ptr_null(elf_image_section(&image, ".no_such_section").ptr);
-	ck_assert_str_eq(elf_image_export(&image, 0), IDEM_ENTRY_SYMBOL);
-	ck_assert_ptr_null(elf_image_export(&image, 1));
+	elf_exports_begin(&exports, &image);
+	ck_assert_str_eq(elf_exports_next(&exports), IDEM_ENTRY_SYMBOL);
+	ck_assert_ptr_null(elf_exports_next(&exports));
 	elf_image_close(&image);
 }
 END_TEST

@@ -2,7 +2,7 @@
 import threading
 
 import confluent_kafka as kafka
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from idem import wait
 
@@ -13,7 +13,7 @@ class Record:
     def __init__(self, message):
         self.topic, self.partition, self.offset = message.topic(), message.partition(), message.offset()
         self.key, self.value = message.key(), message.value()
-        self.headers = message.headers() or []
+        self.headers, self.timestamp = message.headers() or [], message.timestamp()[1]
         self.place = (self.topic, self.partition, self.offset)
 
     def header(self, name):
@@ -60,6 +60,11 @@ class Broker:
         future.result(30)
         wait.until(lambda: self.partitions(topic) == list(range(partitions)), f"topic {topic}")
         self.producer.list_topics(topic, timeout=10)
+
+    def settings(self, topic):
+        """{name: value} of the topic's configuration."""
+        answer, = self.admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]).values()
+        return {name: entry.value for name, entry in answer.result(10).items()}
 
     def partitions(self, topic):
         found = self.admin.list_topics(topic, timeout=10).topics.get(topic)

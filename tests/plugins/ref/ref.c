@@ -62,6 +62,18 @@ static idem_verdict do_fail(const struct run *run)
 	return idem_retry(run->ref->api, run->call, "the payload said fail");
 }
 
+/* With an error text of that many bytes. */
+static idem_verdict do_faillong(const struct run *run)
+{
+	char text[8193];
+	int64_t bytes = number(run->argument);
+
+	bytes = bytes < (int64_t)sizeof(text) - 1 ? bytes : (int64_t)sizeof(text) - 1;
+	memset(text, 'e', (size_t)bytes);
+	text[bytes] = '\0';
+	return idem_retry(run->ref->api, run->call, text);
+}
+
 static idem_verdict do_fatal(const struct run *run)
 {
 	return idem_reject(run->ref->api, run->call, "the payload said fatal");
@@ -242,12 +254,25 @@ static const struct {
 	const char *name;
 	idem_verdict (*run)(const struct run *);
 } deeds[] = {
-        {"ok", done},          {"fail", do_fail},       {"fatal", do_fatal},
-        {"failn", do_failn},   {"verdict", do_verdict}, {"sleep", do_sleep},
-        {"nap", do_nap},       {"extend", do_extend},   {"sigterm", do_sigterm},
-        {"locale", do_locale}, {"sql", do_sql},         {"swallow", do_swallow},
-        {"queue", do_queue},   {"miss", do_miss},       {"read", do_read},
-        {"http", do_http},     {"late", do_late},       {"nul", do_nul},
+        {"ok", done},
+        {"fail", do_fail},
+        {"fatal", do_fatal},
+        {"faillong", do_faillong},
+        {"failn", do_failn},
+        {"verdict", do_verdict},
+        {"sleep", do_sleep},
+        {"nap", do_nap},
+        {"extend", do_extend},
+        {"sigterm", do_sigterm},
+        {"locale", do_locale},
+        {"sql", do_sql},
+        {"swallow", do_swallow},
+        {"queue", do_queue},
+        {"miss", do_miss},
+        {"read", do_read},
+        {"http", do_http},
+        {"late", do_late},
+        {"nul", do_nul},
 };
 
 /* A record without a payload says it in a header. */
