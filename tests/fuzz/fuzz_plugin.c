@@ -1,5 +1,5 @@
-/* Any bytes as a plugin's file: looking at it runs none of its code, and whatever it says of itself that is accepted keeps
- * to the rules.  Also the same bytes as the section alone. */
+/* Any bytes as a plugin's file: looking at it runs none of its code, and whatever it says of itself that is accepted
+ * keeps to the rules.  Also the same bytes as the section alone. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

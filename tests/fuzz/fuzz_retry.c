@@ -1,6 +1,6 @@
-/* A record as parked_event keeps it, which is then read, sent to a retry topic, to the DLQ and as a replay, and read again:
- * headers of ours are taken for what they say only if they can be, stand once in what is sent, and say the same when they
- * come back; the others, key and value are not touched. */
+/* A record as parked_event keeps it, which is then read, sent to a retry topic, to the DLQ and as a replay, and read
+ * again: headers of ours are taken for what they say only if they can be, stand once in what is sent, and say the same
+ * when they come back; the others, key and value are not touched. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -38,15 +38,13 @@ static void set_up(void)
 
 static bool is_own(struct bytes name)
 {
-	return name.len > 2 && (bytes_equal_string(name, HEADER_ATTEMPT) || bytes_equal_string(name, HEADER_ROUND) ||
-	                        bytes_equal_string(name, HEADER_DUE) || bytes_equal_string(name, HEADER_REASON) ||
-	                        bytes_equal_string(name, HEADER_ERROR) || bytes_equal_string(name, HEADER_GROUP) ||
-	                        bytes_equal_string(name, HEADER_ORIGIN_TOPIC) ||
-	                        bytes_equal_string(name, HEADER_ORIGIN_PARTITION) ||
-	                        bytes_equal_string(name, HEADER_ORIGIN_OFFSET) ||
-	                        bytes_equal_string(name, HEADER_ORIGIN_TIMESTAMP) ||
-	                        bytes_equal_string(name, HEADER_PLUGIN) ||
-	                        bytes_equal_string(name, HEADER_PLUGIN_VERSION));
+	return name.len > 2 &&
+	       (bytes_equal_string(name, HEADER_ATTEMPT) || bytes_equal_string(name, HEADER_ROUND) ||
+	        bytes_equal_string(name, HEADER_DUE) || bytes_equal_string(name, HEADER_REASON) ||
+	        bytes_equal_string(name, HEADER_ERROR) || bytes_equal_string(name, HEADER_GROUP) ||
+	        bytes_equal_string(name, HEADER_ORIGIN_TOPIC) || bytes_equal_string(name, HEADER_ORIGIN_PARTITION) ||
+	        bytes_equal_string(name, HEADER_ORIGIN_OFFSET) || bytes_equal_string(name, HEADER_ORIGIN_TIMESTAMP) ||
+	        bytes_equal_string(name, HEADER_PLUGIN) || bytes_equal_string(name, HEADER_PLUGIN_VERSION));
 }
 
 static void check_same(struct bytes a, struct bytes b)
@@ -130,7 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		record.partition = 3;
 		record.offset = 4711;
 		envelope_open(&envelope, &record, &arena, &event);
-		ASSERT(event.attempt >= 1 && event.attempt <= INT32_MAX && event.round <= INT32_MAX && event.due_ms >= 0);
+		ASSERT(event.attempt >= 1 && event.attempt <= INT32_MAX && event.round <= INT32_MAX &&
+		       event.due_ms >= 0);
 		check_routes(&event, &arena);
 	}
 	arena_done(&arena);
