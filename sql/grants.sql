@@ -9,7 +9,8 @@ BEGIN
 	EXECUTE format('GRANT SELECT, INSERT, UPDATE ON partition_state TO %I', v_role);
 	EXECUTE format('GRANT SELECT, INSERT, DELETE ON processed_event_other, processed_message TO %I', v_role);
 	EXECUTE format('GRANT SELECT, INSERT ON dedup_allowed_old TO %I', v_role);
-	EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON event_attempt, parked_event, parked_key TO %I', v_role);
+	EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON event_attempt, parked_event, parked_key, dead_letter TO %I', v_role);
+	EXECUTE format('GRANT SELECT, INSERT ON dead_letter_action TO %I', v_role);
 	EXECUTE format('GRANT EXECUTE ON FUNCTION dedup_register(text, bigint, bigint, bigint), dedup_make_day(text, bigint, bigint), '
 		'dedup_alive(text, bigint), dedup_horizon_ms(text, bigint), dedup_drop_oldest(text, bigint), '
 		'dedup_delete_old(text, bigint, integer) TO %I', v_role);

@@ -7,6 +7,7 @@
 
 /* Types of parameters. */
 enum {
+	OID_BYTEA = 17,
 	OID_INT8 = 20,
 	OID_TEXT = 25,
 	OID_BYTEA_ARRAY = 1001,

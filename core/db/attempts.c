@@ -19,8 +19,13 @@ static const char *const route_names[] = {"in_place", "retry", "dead", "parked"}
  * knows of the table. */
 static struct pg_statement attempts_look_up(const char *schema, const char *cast, const Oid *types)
 {
-	static const char columns[] = "u.k, a.round, a.attempt, a.route, a.reason, a.deaths, a.error";
-	char *sql;
+	char *columns, *sql;
+	ASSERT(asprintf(
+	               &columns,
+	               "u.k, a.round, a.attempt, a.route, a.reason, a.deaths, a.error, CASE WHEN a.route = 'dead' THEN "
+	               "(SELECT string_agg(d.content_hash::text, ' ') FROM %s.dead_letter d "
+	               "WHERE d.consumer_group = $2 AND d.event_id = a.event_id AND d.round = a.round) END",
+	               schema) > 0);
 	int length = asprintf(&sql,
 	                      "WITH near AS MATERIALIZED (SELECT event_id, round, attempt, route, reason, deaths, "
 	                      "error FROM %s.event_attempt "
@@ -32,6 +37,7 @@ static struct pg_statement attempts_look_up(const char *schema, const char *cast
 	                      "WHERE consumer_group = $2 AND event_id = u.k%s OFFSET 0) a "
 	                      "WHERE (SELECT count(*) FROM near) >= 200",
 	                      schema, cast, cast, columns, cast, columns, schema, cast);
+	free(columns);
 	return pg_statement_take(sql, length, 2, types);
 }
 

@@ -9,7 +9,8 @@ enum attempt_route { ATTEMPT_IN_PLACE, ATTEMPT_RETRY, ATTEMPT_DEAD, ATTEMPT_PARK
 
 struct attempts {
 	/* $1 uuid[] or text[] keys in order of bytes, $2 text group; returns key, round, attempt, route, reason,
-	 * deaths, error (binary). */
+	 * deaths, error (binary), and the content hashes of its dead letters of that round as text, with a blank
+	 * between, NULL for none. */
 	struct pg_statement look_up_id, look_up_text;
 	/* $1 text group, $2 text[] keys, $3 bigint[] rounds, $4 bigint[] attempts, $5 text[] routes, $6 text[] reasons.
 	 */

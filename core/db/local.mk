@@ -6,6 +6,7 @@ libidemcore_a_SOURCES += \
 	core/db/dedup_catalogue.c core/db/dedup_tend.c \
 	core/db/dedup_claim.c core/db/dedup_claim.h \
 	core/db/dedup_print.c core/db/dedup_print.h \
+	core/db/letters.c core/db/letters.h core/db/letters_parts.h core/db/letters_read.c \
 	core/db/migrations.h \
 	core/db/parked.c core/db/parked.h \
 	core/db/parked_print.c core/db/parked_print.h \
@@ -17,7 +18,7 @@ libidemcore_a_SOURCES += \
 nodist_libidemcore_a_SOURCES += core/db/migrations.c
 BUILT_SOURCES += core/db/migrations.c
 CLEANFILES += core/db/migrations.c
-SQL_FILES = $(srcdir)/sql/0001_tables.sql $(srcdir)/sql/0002_days.sql $(srcdir)/sql/0003_forgetting.sql $(srcdir)/sql/0004_attempts.sql $(srcdir)/sql/0005_parked.sql $(srcdir)/sql/grants.sql
+SQL_FILES = $(srcdir)/sql/0001_tables.sql $(srcdir)/sql/0002_days.sql $(srcdir)/sql/0003_forgetting.sql $(srcdir)/sql/0004_attempts.sql $(srcdir)/sql/0005_parked.sql $(srcdir)/sql/0006_dead_letters.sql $(srcdir)/sql/grants.sql
 EXTRA_DIST += $(SQL_FILES) sql/README.md core/db/embed_sql.sh core/db/README.md doc/design/0001-dedup-store.md
 core/db/migrations.c: $(srcdir)/core/db/embed_sql.sh $(SQL_FILES)
 	$(AM_V_GEN)$(MKDIR_P) core/db && $(SHELL) $(srcdir)/core/db/embed_sql.sh $(SQL_FILES) >$@.new && mv $@.new $@

@@ -22,6 +22,7 @@
 #define HEADER_GROUP "x-consumer-group"
 #define HEADER_PLUGIN "x-plugin"
 #define HEADER_PLUGIN_VERSION "x-plugin-version"
+#define HEADER_PAYLOAD "x-dlq-payload" /* "database": the value did not fit and is in dead_letter.payload */
 #define HEADER_TRACEPARENT "traceparent"
 
 enum event_state {

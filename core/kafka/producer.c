@@ -49,11 +49,13 @@ static void delivered(rd_kafka_t *client, const rd_kafka_message_t *message, voi
 {
 	struct kafka_producer *producer = opaque;
 	struct error error = {0};
+	const struct kafka_place place = {message->partition, message->offset,
+	                                  rd_kafka_message_timestamp(message, NULL)};
 	if (message->err)
 		kafka_error_set(&error, message->err, "writing to topic %s", rd_kafka_topic_name(message->rkt));
 	if (message->err && has_failed(client))
 		error.retriable = true; /* by the client that follows */
-	producer->options.on_delivered(producer->options.self, message->_private, !message->err, &error);
+	producer->options.on_delivered(producer->options.self, message->_private, message->err ? NULL : &place, &error);
 	atomic_fetch_sub(&producer->in_flight, 1);
 }
 

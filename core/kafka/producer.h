@@ -10,9 +10,9 @@ struct kafka_producer_options {
 	const struct kafka_property *properties;
 	size_t property_count;
 	void *self;
-	/* Exactly once per accepted send.  ok: acknowledged by all in-sync replicas.  error->retriable says whether
-	 * another send may help; ERROR_LIMIT: the record is too large. */
-	void (*on_delivered)(void *self, void *opaque, bool ok, const struct error *error);
+	/* Exactly once per accepted send.  place: where it stands, acknowledged by all in-sync replicas; NULL: it
+	 * failed.  error->retriable says whether another send may help; ERROR_LIMIT: the record is too large. */
+	void (*on_delivered)(void *self, void *opaque, const struct kafka_place *place, const struct error *error);
 };
 struct kafka_producer;
 struct kafka_producer *kafka_producer_create(const struct kafka_producer_options *options, struct error *error);

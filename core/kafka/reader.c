@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define TIMEOUT_MS 10000 /* without a sign of life of a partition's leader */
+#define SKIP_RECORDS 10000
 
 struct kafka_reader {
 	rd_kafka_t *client;
@@ -59,11 +60,41 @@ struct run {
 	struct kafka_reader *reader;
 	int32_t partition;
 	int64_t high;
+	const struct kafka_place *wanted; /* NULL: all; else those of this partition not come to yet */
+	size_t wanted_count;
 	kafka_reader_visit *visit;
 	void *self;
 	bool ended; /* the partition; also when the visitor has enough */
 	bool enough;
 };
+
+static void next_wanted(struct run *run)
+{
+	run->wanted++;
+	run->wanted_count--;
+}
+
+static bool is_wanted(struct run *run, int64_t offset)
+{
+	if (!run->wanted)
+		return true;
+	while (run->wanted_count > 0 && run->wanted->offset < offset)
+		next_wanted(run); /* not there any more */
+	bool is_it = run->wanted_count > 0 && run->wanted->offset == offset;
+	if (is_it)
+		next_wanted(run);
+	return is_it;
+}
+
+/* Over a long stretch of what nobody asked for. */
+static bool skip(struct run *run, int64_t offset, struct error *error)
+{
+	if (!run->wanted || run->wanted->offset - offset < SKIP_RECORDS)
+		return true;
+	rd_kafka_resp_err_t code = rd_kafka_seek(run->reader->topic, run->partition, run->wanted->offset, TIMEOUT_MS);
+	return !code || kafka_error_set(error, code, "reading topic %s, partition %d",
+	                                rd_kafka_topic_name(run->reader->topic), run->partition);
+}
 
 /* An error that the client gets over by itself counts as silence. */
 static bool take(struct run *run, const rd_kafka_message_t *message, struct error *error)
@@ -76,14 +107,14 @@ static bool take(struct run *run, const rd_kafka_message_t *message, struct erro
 		return kafka_code_is_retriable(message->err) ||
 		       kafka_error_set(error, message->err, "reading topic %s, partition %d",
 		                       rd_kafka_topic_name(run->reader->topic), run->partition);
-	if (message->offset < run->high) {
+	if (message->offset < run->high && is_wanted(run, message->offset)) {
 		struct kafka_record record;
 		arena_reset(&run->reader->arena);
 		kafka_record_from_message(message, &run->reader->arena, &record);
 		run->enough = !run->visit(run->self, &record);
 	}
-	run->ended = run->enough || message->offset + 1 >= run->high;
-	return true;
+	run->ended = run->enough || message->offset + 1 >= run->high || (run->wanted && run->wanted_count == 0);
+	return run->ended || skip(run, message->offset, error);
 }
 
 static bool consume(struct run *run, struct error *error)
@@ -115,8 +146,12 @@ static bool read_partition(struct run *run, struct error *error)
 	        rd_kafka_query_watermark_offsets(reader->client, topic, run->partition, &low, &run->high, TIMEOUT_MS);
 	if (code)
 		return kafka_error_set(error, code, "topic %s, partition %d", topic, run->partition);
-	if (low >= run->high)
+	while (run->wanted_count > 0 && run->wanted->offset < low)
+		next_wanted(run);
+	if (low >= run->high || (run->wanted && (run->wanted_count == 0 || run->wanted->offset >= run->high)))
 		return true;
+	if (run->wanted)
+		low = run->wanted->offset;
 	if (rd_kafka_consume_start(reader->topic, run->partition, low) != 0)
 		return kafka_error_set(error, rd_kafka_last_error(), "reading topic %s, partition %d", topic,
 		                       run->partition);
@@ -133,6 +168,26 @@ bool kafka_reader_run(struct kafka_reader *reader, kafka_reader_visit *visit, vo
 	for (int partition = 0; partition < reader->partitions && !enough; partition++) {
 		struct run run = {.reader = reader, .partition = partition, .visit = visit, .self = self};
 		if (!read_partition(&run, error))
+			return false;
+		enough = run.enough;
+	}
+	return true;
+}
+
+bool kafka_reader_pick(struct kafka_reader *reader, const struct kafka_place *places, size_t count,
+                       kafka_reader_visit *visit, void *self, struct error *error)
+{
+	bool enough = false;
+	for (size_t at = 0, end; at < count && !enough; at = end) {
+		for (end = at + 1; end < count && places[end].partition == places[at].partition;)
+			end++;
+		struct run run = {.reader = reader,
+		                  .partition = places[at].partition,
+		                  .wanted = &places[at],
+		                  .wanted_count = end - at,
+		                  .visit = visit,
+		                  .self = self};
+		if (run.partition < reader->partitions && !read_partition(&run, error))
 			return false;
 		enough = run.enough;
 	}

@@ -18,6 +18,11 @@ struct kafka_record {
 	size_t header_count;
 };
 
+struct kafka_place { /* of a record in its topic */
+	int32_t partition;
+	int64_t offset, timestamp_ms; /* timestamp -1: none */
+};
+
 /* The last header of that name, or NULL (Kafka keeps duplicates; the last one wins). */
 const struct kafka_header *kafka_record_header(const struct kafka_record *record, const char *name);
 #endif

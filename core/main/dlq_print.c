@@ -54,8 +54,8 @@ static void print_column(struct bytes text, int width, FILE *out)
 
 void dlq_print_head(FILE *out)
 {
-	fprintf(out, "%-12s %-24s %-20s %-8s %7s %5s %6s  %-36s %-32s %s\n", "at", "died", "reason", "claimed",
-	        "attempt", "round", "copies", "event", "origin", "error");
+	fprintf(out, "%-12s %-24s %-20s %-9s %-8s %7s %5s %6s  %-36s %-32s %s\n", "at", "died", "reason", "state",
+	        "claimed", "attempt", "round", "copies", "event", "origin", "error");
 }
 
 void dlq_print_line(const struct dead_letter *letter, const char *claimed, FILE *out)
@@ -68,7 +68,8 @@ void dlq_print_line(const struct dead_letter *letter, const char *claimed, FILE 
 	         event->origin_offset);
 	fprintf(out, "%-12s %-24s ", at, time_of(event->record.timestamp_ms).text);
 	print_column(letter->reason, 20, out);
-	fprintf(out, "%-8s %7u %5u %6zu  ", claimed, event->attempt, event->round, letter->copies);
+	fprintf(out, "%-9s %-8s %7u %5u %6zu  ", letter->state ? letter->state : "-", claimed, event->attempt,
+	        event->round, letter->copies);
 	print_column(name_of(event), 36, out);
 	print_column(bytes_from_string(origin), 32, out);
 	escape_text_cut(letter->error_text, ERROR_COLUMN_BYTES, out);
@@ -124,6 +125,7 @@ void dlq_print_whole(const struct dead_letter *letter, const char *claimed, FILE
 	        event->origin_offset, time_of(event->origin_timestamp_ms).text);
 	fprintf(out, "%-13s %u of round %u; %zu dead letter%s of this event\n", "attempt", event->attempt, event->round,
 	        letter->copies, letter->copies == 1 ? "" : "s");
+	fprintf(out, "%-13s %s\n", "state", letter->state ? letter->state : "not known");
 	fprintf(out, "%-13s %s\n", "claimed", claimed);
 	print_headers(record, out);
 	print_bytes("key", record->key, out);
@@ -183,6 +185,7 @@ void dlq_print_json(const struct dead_letter *letter, const char *claimed, bool 
 	fprintf(out, ",\"partition\":%d,\"offset\":%" PRId64, event->origin_partition, event->origin_offset);
 	print_time_member("published", event->origin_timestamp_ms, out);
 	fprintf(out, "},\"attempt\":%u,\"round\":%u,\"copies\":%zu", event->attempt, event->round, letter->copies);
+	print_member("state", bytes_from_string(letter->state), out);
 	print_member("claimed", bytes_from_string(claimed), out);
 	if (whole) {
 		print_json_headers(record, out);

@@ -31,7 +31,9 @@ enum { /* of options without a letter */
 #define TAKES_FILTER                                                                                                   \
 	(BIT(OPTION_PIPELINE) | BIT(OPTION_ID) | BIT(OPTION_REASON) | BIT(OPTION_SINCE) | BIT(OPTION_UNTIL) |          \
 	 BIT(OPTION_ORIGIN) | BIT(OPTION_AT))
-#define TAKES_ACTION (TAKES_FILTER | BIT(OPTION_LIMIT) | BIT(OPTION_ALL) | BIT(OPTION_DRY_RUN))
+#define TAKES_ACTION                                                                                                   \
+	(TAKES_FILTER | BIT(OPTION_LIMIT) | BIT(OPTION_OPEN) | BIT(OPTION_ALL) | BIT(OPTION_DRY_RUN) |                 \
+	 BIT(OPTION_CONNINFO))
 
 enum needs { NEEDS_NOTHING, NEEDS_DATABASE, NEEDS_ADMIN, NEEDS_ALL };
 
@@ -54,7 +56,7 @@ static const struct command commands[] = {
          "one dead letter: why, headers, key and payload"},
         {"dlq", "replay", "", 0, 0, TAKES_ACTION | BIT(OPTION_RATE) | BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dlq_replay,
          "send dead letters to their own group again; harmless if repeated"},
-        {"dlq", "discard", "", 0, 0, TAKES_ACTION | BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dlq_discard,
+        {"dlq", "discard", "", 0, 0, TAKES_ACTION, NEEDS_ALL, ctl_dlq_discard,
          "claim the ids of dead letters, so that no later copy is applied"},
         {"parked", "list", "", 0, 0, BIT(OPTION_PIPELINE) | BIT(OPTION_KEY) | BIT(OPTION_LIMIT) | BIT(OPTION_CONNINFO),
          NEEDS_ALL, ctl_parked_list,
@@ -62,6 +64,8 @@ static const struct command commands[] = {
         {"parked", "release", "", 0, 0,
          BIT(OPTION_PIPELINE) | BIT(OPTION_KEY) | BIT(OPTION_ALL) | BIT(OPTION_DRY_RUN) | BIT(OPTION_CONNINFO),
          NEEDS_ALL, ctl_parked_release, "try parked keys now instead of when they are due"},
+        {"dlq", "index", "", 0, 0, BIT(OPTION_PIPELINE) | BIT(OPTION_CONNINFO), NEEDS_ALL, ctl_dlq_index,
+         "make the index of the dead letters anew from the topic: after an upgrade or a restore"},
         {"schema", "apply", "", 0, 0, BIT(OPTION_CONNINFO) | BIT(OPTION_ROLE), NEEDS_DATABASE, ctl_schema_apply,
          "apply the missing migrations, grant the host's role what it needs"},
         {"schema", "status", "", 0, 0, BIT(OPTION_CONNINFO), NEEDS_DATABASE, ctl_schema_status,
@@ -113,7 +117,9 @@ static void print_help(FILE *out)
 	      "      --since TIME     dlq: what died then or later: 2h (ago), 2026-12-01, 2026-12-01T10:00:00 (UTC)\n"
 	      "      --until TIME     dlq: what died before\n"
 	      "      --limit N        dlq, parked list: at most so many; list stops at 100, 0 is all\n"
-	      "      --open           dlq list: only those that are not claimed\n"
+	      "      --open           dlq list, replay, discard: only those that nobody replayed or discarded; list: "
+	      "and that are\n"
+	      "                       not claimed\n"
 	      "      --raw            dlq show: the payload's bytes and nothing else\n"
 	      "      --all            dlq replay, discard; parked release: all of them\n"
 	      "      --dry-run        the same: say what would be done, change nothing\n"

@@ -58,6 +58,7 @@ int ctl_dlq_replay(const struct ctl *ctl);
 int ctl_dlq_discard(const struct ctl *ctl);
 int ctl_parked_list(const struct ctl *ctl);
 int ctl_parked_release(const struct ctl *ctl);
+int ctl_dlq_index(const struct ctl *ctl);
 int ctl_plugin_inspect(const struct ctl *ctl);
 int ctl_plugin_check(const struct ctl *ctl);
 int ctl_status(const struct ctl *ctl);

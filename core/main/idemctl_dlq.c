@@ -12,18 +12,6 @@
 
 /* ---- list ---- */
 
-/* Looking works without PostgreSQL, only it can't say what is claimed. */
-static void open_dedup_if_possible(struct dlq *dlq)
-{
-	struct error error;
-
-	if (dlq_open_dedup(dlq, &error))
-		return;
-	fprintf(stderr, "idemctl: whether ids are claimed is not known: %s\n", error.text);
-	pg_close(dlq->pg);
-	dlq->pg = NULL;
-}
-
 /* By the words of dlq_word_of_claim; what is not known may be open. */
 static bool is_open(const char *claimed)
 {
@@ -48,11 +36,11 @@ static bool list_letter(void *self, const struct dead_letter *letter)
 
 static void print_list_end(const struct dlq *dlq)
 {
-	size_t others = dead_letters_of_others(dlq->letters);
+	size_t others = dlq->letters ? dead_letters_of_others(dlq->letters) : 0;
 
 	if (dlq->ctl->json) {
-		printf("%s],\"matched\":%zu,\"of_other_groups\":%zu}\n", dlq->printed ? "\n" : "", dlq->matched,
-		       others);
+		printf("%s],\"matched\":%zu,\"from\":\"%s\"}\n", dlq->printed ? "\n" : "", dlq->matched,
+		       dlq->index ? "index" : "topic");
 		return;
 	}
 	printf("%zu dead letter%s%s\n", dlq->matched, dlq->matched == 1 ? "" : "s",
@@ -66,8 +54,9 @@ int ctl_dlq_list(const struct ctl *ctl)
 	struct dlq dlq;
 	int status = dlq_open(ctl, LIST_LIMIT, &dlq);
 
+	if (status == CTL_OK)
+		status = dlq_open_index_or_topic(&dlq);
 	if (status == CTL_OK) {
-		open_dedup_if_possible(&dlq);
 		if (ctl->json)
 			fputs("{\"dead_letters\":[", stdout);
 		status = dlq_walk(&dlq, list_letter);
@@ -79,13 +68,6 @@ int ctl_dlq_list(const struct ctl *ctl)
 }
 
 /* ---- show ---- */
-
-static bool count_letter(void *self, const struct dead_letter *letter)
-{
-	(void)letter;
-	((struct dlq *)self)->matched++;
-	return true;
-}
 
 static void print_hint(const struct dlq *dlq, const struct dead_letter *letter)
 {
@@ -108,7 +90,7 @@ static bool show_letter(void *self, const struct dead_letter *letter)
 
 	if (dlq->ctl->dlq.raw) {
 		fwrite(payload.ptr, 1, payload.len, stdout);
-		return false;
+		return true;
 	}
 	claimed = dlq_word_of_claim(dlq, letter->event);
 	if (dlq->error.code)
@@ -120,7 +102,7 @@ static bool show_letter(void *self, const struct dead_letter *letter)
 		dlq_print_whole(letter, claimed ? claimed : "-", stdout);
 		print_hint(dlq, letter);
 	}
-	return false;
+	return true;
 }
 
 static int nothing_matches(const struct dlq *dlq)
@@ -129,24 +111,54 @@ static int nothing_matches(const struct dlq *dlq)
 	return CTL_NO;
 }
 
+static bool count_letter(void *self, const struct dead_letter *letter)
+{
+	(void)letter;
+	((struct dlq *)self)->matched++;
+	return true;
+}
+
+static int is_one(const struct dlq *dlq)
+{
+	if (dlq->matched == 1)
+		return CTL_OK;
+	if (dlq->matched == 0)
+		return nothing_matches(dlq);
+	fprintf(stderr, "idemctl: %zu dead letters match, show takes one: see dlq list, then --at\n", dlq->matched);
+	return CTL_NO;
+}
+
+static int show_from_index(struct dlq *dlq)
+{
+	int status = dlq_choose(dlq);
+
+	if (status == CTL_OK)
+		status = is_one(dlq);
+	if (status == CTL_OK)
+		status = dlq_open_topic(dlq, false);
+	if (status == CTL_OK)
+		status = dlq_walk_chosen(dlq, show_letter);
+	return status == CTL_OK && dlq->gone ? CTL_NO : status;
+}
+
+static int show_from_topic(struct dlq *dlq)
+{
+	int status = dlq_walk(dlq, count_letter);
+
+	if (status == CTL_OK)
+		status = is_one(dlq);
+	return status == CTL_OK ? dlq_walk(dlq, show_letter) : status;
+}
+
 int ctl_dlq_show(const struct ctl *ctl)
 {
 	struct dlq dlq;
 	int status = dlq_open(ctl, 0, &dlq);
 
 	if (status == CTL_OK)
-		status = dlq_walk(&dlq, count_letter);
-	if (status == CTL_OK && dlq.matched != 1) {
-		if (dlq.matched > 1)
-			fprintf(stderr, "idemctl: %zu dead letters match, show takes one: see dlq list, then --at\n",
-			        dlq.matched);
-		status = dlq.matched > 1 ? CTL_NO : nothing_matches(&dlq);
-	}
-	if (status == CTL_OK) {
-		if (!ctl->dlq.raw)
-			open_dedup_if_possible(&dlq);
-		status = dlq_walk(&dlq, show_letter);
-	}
+		status = dlq_open_index_or_topic(&dlq);
+	if (status == CTL_OK)
+		status = dlq.index ? show_from_index(&dlq) : show_from_topic(&dlq);
 	dlq_close(&dlq);
 	return status;
 }
@@ -182,19 +194,31 @@ static int status_of_work(const struct dlq *dlq, bool good)
 	return good ? CTL_OK : CTL_NO;
 }
 
-static bool replay_letter(void *self, const struct dead_letter *letter)
+static bool list_to_replay(void *self, const struct dead_letter *letter)
 {
 	struct dlq *dlq = self;
 
 	if (!dlq_is_within_limit(dlq))
 		return false;
 	dlq->matched++;
-	if (!dlq->ctl->dlq.dry_run) {
-		replay_send(dlq->replay, letter);
-		return true;
-	}
 	dlq_print_row(dlq, letter, dlq_word_of_claim(dlq, letter->event));
 	return !dlq->error.code;
+}
+
+static bool replay_letter(void *self, const struct dead_letter *letter)
+{
+	struct dlq *dlq = self;
+
+	replay_send(dlq->replay, letter);
+	return !dlq->error.code;
+}
+
+static void note_done(void *self, int32_t partition, int64_t offset)
+{
+	struct dlq *dlq = self;
+
+	if (!dlq_mark(dlq, "replayed", (struct letter_place){partition, offset}, &dlq->error))
+		fprintf(stderr, "idemctl: %s\n", dlq->error.text);
 }
 
 static void tell_failed(void *self, int32_t partition, int64_t offset, const struct error *error)
@@ -231,6 +255,8 @@ static bool start_replay(struct dlq *dlq, struct error *error)
 	        .properties = list,
 	        .property_count = properties.count,
 	        .per_second = dlq->arguments.per_second,
+	        .self = dlq,
+	        .on_done = note_done,
 	        .on_failed = tell_failed,
 	};
 	dlq->replay = replay_create(&options, error);
@@ -239,16 +265,31 @@ static bool start_replay(struct dlq *dlq, struct error *error)
 	return dlq->replay != NULL;
 }
 
-static int replay(struct dlq *dlq)
+static int send_chosen(struct dlq *dlq, struct replay_count *out_count)
 {
 	struct error error;
+	int status = dlq_open_topic(dlq, false);
 
+	if (status != CTL_OK)
+		return status;
 	if (!start_replay(dlq, &error))
 		return ctl_fail(&error);
-	int status = dlq_walk(dlq, replay_letter);
-	struct replay_count count = replay_finish(dlq->replay);
-	char topic[256];
+	status = dlq_walk_chosen(dlq, replay_letter);
+	*out_count = replay_finish(dlq->replay);
+	if (!dlq_mark_flush(dlq, "replayed", &error))
+		return ctl_fail(&error);
+	return status;
+}
 
+static int replay(struct dlq *dlq)
+{
+	struct replay_count count = {0};
+	char topic[256];
+	int status = dlq_choose(dlq);
+
+	if (status == CTL_OK && dlq->matched > 0)
+		status = send_chosen(dlq, &count);
+	count.failed += dlq->gone;
 	router_replay_topic(dlq->pipeline, topic, sizeof(topic));
 	if (dlq->ctl->json)
 		printf("{\"matched\":%zu,\"done\":%zu,\"failed\":%zu}\n", dlq->matched, count.done, count.failed);
@@ -264,10 +305,10 @@ int ctl_dlq_replay(const struct ctl *ctl)
 	struct dlq dlq;
 	int status = open_chosen(ctl, &dlq);
 
-	if (status == CTL_OK && ctl->dlq.dry_run)
-		open_dedup_if_possible(&dlq); /* what is claimed will end as a duplicate */
 	if (status == CTL_OK)
-		status = ctl->dlq.dry_run ? dry_run(&dlq, replay_letter, "replay") : replay(&dlq);
+		status = dlq_open_index(&dlq);
+	if (status == CTL_OK)
+		status = ctl->dlq.dry_run ? dry_run(&dlq, list_to_replay, "replay") : replay(&dlq);
 	dlq_close(&dlq);
 	return status;
 }
@@ -318,13 +359,17 @@ static bool discard_letter(void *self, const struct dead_letter *letter)
 	if (!dedup_claim_key(dlq->dedup, dlq->pg, &key, &claim, &dlq->error))
 		return false;
 	count_claim(dlq, letter->event, claim);
-	return true;
+	struct letter_place place = {letter->event->record.partition, letter->event->record.offset};
+	return claim == DEDUP_CLAIM_TOO_NEW || dlq_mark(dlq, "discarded", place, &dlq->error);
 }
 
 static int discard(struct dlq *dlq)
 {
+	struct error error;
 	int status = dlq_walk(dlq, discard_letter);
 
+	if (!dlq_mark_flush(dlq, "discarded", &error))
+		status = ctl_fail(&error);
 	if (dlq->ctl->json)
 		printf("{\"matched\":%zu,\"discarded\":%zu,\"claimed_before\":%zu,\"impossible\":%zu}\n", dlq->matched,
 		       dlq->claimed, dlq->claimed_before, dlq->impossible);
@@ -337,14 +382,10 @@ static int discard(struct dlq *dlq)
 int ctl_dlq_discard(const struct ctl *ctl)
 {
 	struct dlq dlq;
-	struct error error;
 	int status = open_chosen(ctl, &dlq);
 
-	if (status == CTL_OK && !dlq_open_dedup(&dlq, &error)) {
-		status = ctl_fail(&error);
-		if (!dlq.pg)
-			status = CTL_SERVICE_MISSING;
-	}
+	if (status == CTL_OK)
+		status = dlq_open_index(&dlq);
 	if (status == CTL_OK)
 		status = ctl->dlq.dry_run ? dry_run(&dlq, discard_letter, "discard") : discard(&dlq);
 	dlq_close(&dlq);

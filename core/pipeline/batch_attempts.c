@@ -14,6 +14,7 @@ struct stored_attempt { /* a row */
 	enum attempt_route route;
 	const char *reason, *error;
 	int64_t deaths;
+	struct bytes dead_letters; /* the hashes of those that are indexed, with a blank between */
 };
 
 /* ---- reading ---- */
@@ -40,12 +41,40 @@ static int64_t attempts_number(const PGresult *result, int row, int column)
 	return (int64_t)be64toh(number);
 }
 
-/* Its own record in the retry topic may not have been acknowledged: it goes there again, and so does a dead letter. */
+/* A dead letter of the same content: of another one somebody still has to be told. */
+static bool attempts_is_indexed(const struct entry *entry, const struct stored_attempt *stored)
+{
+	char hash[32];
+	size_t len = (size_t)snprintf(hash, sizeof(hash), "%lld", (long long)entry->event.content_hash);
+	struct bytes left = stored->dead_letters;
+	while (left.len > 0) {
+		const char *blank = memchr(left.ptr, ' ', left.len);
+		size_t part = blank ? (size_t)(blank - left.ptr) : left.len;
+		if (part == len && memcmp(left.ptr, hash, len) == 0)
+			return true;
+		part += blank != NULL;
+		left = (struct bytes){left.ptr + part, left.len - part};
+	}
+	return false;
+}
+
+/* It was dead before, and that is known: nothing is left to be done, but to take it from what is parked. */
+static void attempts_is_dead(struct entry *entry)
+{
+	entry->outcome = OUTCOME_DUPLICATE;
+	if (entry->record->released)
+		entry->record->released->is_buried = true;
+}
+
+/* Its own record in the retry topic may not have been acknowledged: it goes there again, and so does a dead letter
+ * that is not in the index; what is there is finished. */
 static void attempts_route_again(struct batch *batch, struct entry *entry, const struct stored_attempt *stored)
 {
 	struct bytes text = BYTES_LITERAL("decided before this record came again");
 	entry->attempt = (uint32_t)stored->attempt;
-	if (stored->route == ATTEMPT_DEAD)
+	if (stored->route == ATTEMPT_DEAD && attempts_is_indexed(entry, stored))
+		attempts_is_dead(entry);
+	else if (stored->route == ATTEMPT_DEAD)
 		batch_reject(batch, entry, stored->reason, text);
 	else
 		batch_retry(batch, entry, stored->reason, text);
@@ -85,6 +114,11 @@ static void attempts_judge(struct batch *batch, struct entry *entry, const struc
 		attempts_is_parked(entry);
 		return;
 	}
+	if (entry->outcome == OUTCOME_DEAD && stored->route == ATTEMPT_DEAD &&
+	    stored->round == (int64_t)entry->event.round && attempts_is_indexed(entry, stored)) {
+		attempts_is_dead(entry); /* what is no event dies of the same again */
+		return;
+	}
 	if (entry->outcome != OUTCOME_OPEN || stored->round < (int64_t)entry->event.round)
 		return; /* decided already; or an operator's replay, which starts anew */
 	if (stored->round > (int64_t)entry->event.round) {
@@ -106,7 +140,7 @@ static void attempts_judge(struct batch *batch, struct entry *entry, const struc
 
 void batch_attempts_take(struct batch *batch, const struct claim_group *group, const PGresult *result)
 {
-	enum { KEY, ROUND, ATTEMPT, ROUTE, REASON, DEATHS, ERROR };
+	enum { KEY, ROUND, ATTEMPT, ROUTE, REASON, DEATHS, ERROR, DEAD_LETTERS };
 	for (int row = 0; row < PQntuples(result); row++) {
 		struct bytes key = {PQgetvalue(result, row, KEY), (size_t)PQgetlength(result, row, KEY)};
 		struct entry *entry = batch_claim_find(group, key);
@@ -116,6 +150,8 @@ void batch_attempts_take(struct batch *batch, const struct claim_group *group, c
 		        .reason = arena_string(&batch->arena, bytes_from_string(PQgetvalue(result, row, REASON))),
 		        .error = arena_string(&batch->arena, bytes_from_string(PQgetvalue(result, row, ERROR))),
 		        .deaths = attempts_number(result, row, DEATHS),
+		        .dead_letters = {PQgetvalue(result, row, DEAD_LETTERS),
+		                         (size_t)PQgetlength(result, row, DEAD_LETTERS)},
 		};
 		ASSERT(entry);
 		if (entry->claimed && attempt_route_from_name(PQgetvalue(result, row, ROUTE), &stored.route))

@@ -5,6 +5,7 @@
 #include "core/config/config.h"
 #include "core/db/attempts.h"
 #include "core/db/dedup.h"
+#include "core/db/letters.h"
 #include "core/db/parked.h"
 #include "core/event/event.h"
 #include "core/pipeline/blame.h"
@@ -27,6 +28,7 @@ struct engine {
 	struct attempts *attempts;
 	struct parked_statements *parked;
 	struct parking parking;
+	struct letters *letters;
 	struct router *router;
 	struct lanes *lanes;
 	struct metrics_page *metrics;

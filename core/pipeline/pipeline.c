@@ -153,17 +153,36 @@ static void pipeline_parked_taken(void *self, struct parked_take *take)
 
 /* ---- retry and dead letter records ---- */
 
-static void pipeline_routed(void *self, void *opaque, enum route route)
+static void pipeline_finish_routed(struct pipeline *pipeline, enum metric_id counter, void *opaque)
+{
+	metrics_add(pipeline->engine.metrics, counter, 1);
+	record_finish(opaque);
+	router_settle(pipeline->engine.router, 1);
+}
+
+/* A dead letter that is not in the index yet would be sent again if its record came again. */
+static void pipeline_acknowledged(void *self, void *opaque, enum route route, const struct letter *letter)
+{
+	struct pipeline *pipeline = self;
+	if (route == ROUTE_RETRY)
+		pipeline_finish_routed(pipeline, METRIC_events_retried, opaque);
+	else if (pipeline->side)
+		side_index(pipeline->side, letter, opaque);
+	else
+		record_drop(opaque); /* at the end of a drain that was too short */
+}
+
+static void pipeline_indexed(void *self, void *opaque)
 {
 	struct pipeline *pipeline = self;
 	struct record *record = opaque;
 	if (record->released) {
 		metrics_add(pipeline->engine.metrics, METRIC_parked_dead, 1);
 		source_bury(pipeline->source, record);
+		router_settle(pipeline->engine.router, 1);
 		return;
 	}
-	metrics_add(pipeline->engine.metrics, route == ROUTE_DEAD ? METRIC_events_dead : METRIC_events_retried, 1);
-	record_finish(record);
+	pipeline_finish_routed(pipeline, METRIC_events_dead, record);
 }
 
 static void pipeline_route_trouble(void *self, void *opaque, const struct error *error)
@@ -247,6 +266,7 @@ static bool pipeline_open_database(struct pipeline *pipeline, struct pg **out_pg
 		return pipeline_failed(LOG_database_lost, &error, CHILD_SERVICE_MISSING, out_status);
 	}
 	engine->attempts = attempts_create(pg, options.schema);
+	engine->letters = letters_create(pg, options.schema, options.group);
 	metrics_set(engine->metrics, METRIC_dedup_days, (int64_t)dedup_day_count(engine->dedup));
 	*out_pg = pg;
 	return true;
@@ -306,7 +326,7 @@ static bool pipeline_open_router(struct pipeline *pipeline, int *out_status)
 	        .plugin_name = plugin_descriptor(engine->plugin)->name,
 	        .plugin_version = plugin_descriptor(engine->plugin)->version,
 	        .self = pipeline,
-	        .on_finished = pipeline_routed,
+	        .on_acknowledged = pipeline_acknowledged,
 	        .on_trouble = pipeline_route_trouble,
 	};
 	engine->router = router_create(&router, &error);
@@ -358,8 +378,13 @@ static void pipeline_start_threads(struct pipeline *pipeline, struct pg *side_pg
 		pipeline->workers[i] = worker_create(&pipeline->engine, (uint32_t)i);
 		pipeline->watches[i] = worker_watch(pipeline->workers[i]);
 	}
-	pipeline->side =
-	        side_start(&pipeline->engine, side_pg, pipeline_progress_written, pipeline_parked_taken, pipeline);
+	const struct side_answers answers = {
+	        .on_written = pipeline_progress_written,
+	        .on_parked = pipeline_parked_taken,
+	        .on_indexed = pipeline_indexed,
+	        .self = pipeline,
+	};
+	pipeline->side = side_start(&pipeline->engine, side_pg, &answers);
 	pipeline->watchdog = watchdog_start(pipeline->watches, count, &pipeline->engine);
 	for (size_t i = 0; i < count; i++)
 		worker_start(pipeline->workers[i]);
@@ -374,6 +399,7 @@ static void pipeline_join(struct pipeline *pipeline)
 	for (size_t i = 0; i < (size_t)pipeline->config.workers; i++)
 		worker_join(pipeline->workers[i]);
 	side_stop(pipeline->side);
+	pipeline->side = NULL;
 	watchdog_stop(pipeline->watchdog);
 }
 
@@ -393,6 +419,7 @@ static void pipeline_close(struct pipeline *pipeline)
 	event_types_destroy(pipeline->types);
 	attempts_destroy(engine->attempts);
 	parked_statements_destroy(engine->parked);
+	letters_destroy(engine->letters);
 	dedup_close(engine->dedup);
 	blame_close(engine->blame);
 	solo_done(&engine->solo);

@@ -49,7 +49,7 @@ void source_set_paused(struct source *source, bool paused);
 void source_progress_written(struct source *source, bool written, const struct dedup_progress *rows, size_t count);
 /* The answer to on_parked; takes it. [any thread] */
 void source_parked_taken(struct source *source, struct parked_take *take);
-/* The dead letter of a parked event is acknowledged: its row may go. [poll] */
+/* The dead letter of a parked event is acknowledged and indexed: its row may go. [any thread] */
 void source_bury(struct source *source, struct record *record);
 /* After source_run; may hang with librdkafka: under the shutdown watchdog. */
 void source_destroy(struct source *source);

@@ -176,10 +176,40 @@ static void ask(struct source *source)
 	source->options.on_parked(source->options.self, take);
 }
 
+/* ---- dead letters ---- */
+
+void source_bury(struct source *source, struct record *record)
+{
+	record->next = atomic_load(&source->to_bury);
+	while (!atomic_compare_exchange_weak(&source->to_bury, &record->next, record))
+		;
+	kafka_consumer_wake(source->consumer);
+}
+
+static void bury(struct source *source, struct record *record)
+{
+	record->next = NULL;
+	record->released->is_buried = true;
+	if (lanes_should_stop(source->options.lanes, record))
+		record_drop(record); /* the next owner writes its dead letter again */
+	else
+		push_released(source, record);
+}
+
+static void bury_all(struct source *source)
+{
+	struct record *record = atomic_exchange(&source->to_bury, NULL), *next;
+	for (; record; record = next) {
+		next = record->next;
+		bury(source, record);
+	}
+}
+
 void source_parked_step(struct source *source)
 {
 	if (!source->options.on_parked)
 		return;
+	bury_all(source);
 	forget_finished(source);
 	take_answer(source);
 	bool is_idle = source->leaving || source->asked_for_parked || source->count == 0 ||
@@ -188,19 +218,9 @@ void source_parked_step(struct source *source)
 		ask(source);
 }
 
-/* ---- dead letters ---- */
-
-void source_bury(struct source *source, struct record *record)
-{
-	record->released->is_buried = true;
-	if (lanes_should_stop(source->options.lanes, record))
-		record_drop(record); /* the next owner writes its dead letter again */
-	else
-		push_released(source, record);
-}
-
 void source_parked_done(struct source *source)
 {
+	bury_all(source); /* which drops them: the lanes are closed */
 	parked_take_destroy(atomic_load(&source->parked_answer));
 	forget_finished(source);
 }

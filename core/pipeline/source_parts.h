@@ -96,6 +96,7 @@ struct source {
 	bool asked_for_parked;                     /* the answer is still to come */
 	int64_t next_parked_ms;                    /* monotonic: then it is asked again */
 	struct parked_take *_Atomic parked_answer; /* [any] */
+	struct record *_Atomic to_bury;            /* linked by next [any] */
 
 	int64_t last_progress_ms;      /* when a record was finished last, or none was at hand */
 	_Atomic bool stopping, paused; /* [any] */

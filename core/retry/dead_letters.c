@@ -30,6 +30,9 @@ struct dead_letters {
 	struct entry *entries; /* once indexed: one per event, sorted by origin */
 	size_t count, room;
 	size_t of_others;
+	dead_letters_payload *find_payload;
+	void *self;
+	struct error failure; /* of find_payload; code 0: none */
 };
 
 static struct bytes header_value(const struct kafka_record *record, const char *name)
@@ -181,12 +184,14 @@ struct dead_letters *dead_letters_open(const struct dead_letters_options *option
 	ASSERT(letters);
 	letters->pipeline = options->pipeline;
 	letters->filter = options->filter;
+	letters->find_payload = options->find_payload;
+	letters->self = options->self;
 	arena_init(&letters->arena, 65536);
 	arena_init(&letters->names, 4096);
 	if (open_envelope(letters, error))
 		letters->reader = kafka_reader_create(options->properties, options->property_count,
 		                                      options->pipeline->dlq_topic, error);
-	if (!letters->reader || !make_index(letters, error)) {
+	if (!letters->reader || (letters->filter && !make_index(letters, error))) {
 		dead_letters_close(letters);
 		return NULL;
 	}
@@ -261,6 +266,18 @@ static const struct entry *find_newest(const struct dead_letters *letters, const
 	return NULL;
 }
 
+/* As the pipeline saw it, also where its payload is kept in the index. */
+static bool open_letter(struct dead_letters *letters, const struct kafka_record *record, struct event *out_event)
+{
+	struct kafka_record whole = *record;
+	arena_reset(&letters->arena);
+	if (letters->find_payload && kafka_record_header(record, HEADER_PAYLOAD) &&
+	    !letters->find_payload(letters->self, record, &letters->arena, &whole.value, &letters->failure))
+		return false;
+	envelope_open(&letters->envelope, &whole, &letters->arena, out_event);
+	return true;
+}
+
 struct walk {
 	struct dead_letters *letters;
 	dead_letters_visit *visit;
@@ -274,18 +291,40 @@ static bool walk_record(void *self, const struct kafka_record *record)
 	struct event event;
 	if (!is_of_group(letters, record))
 		return true;
-	arena_reset(&letters->arena);
-	envelope_open(&letters->envelope, record, &letters->arena, &event);
-	const struct entry *entry = find_newest(letters, &event);
-	if (!entry)
+	if (!open_letter(letters, record, &event))
+		return false;
+	const struct entry *entry = letters->filter ? find_newest(letters, &event) : NULL;
+	if (letters->filter && !entry)
 		return true;
 	struct dead_letter letter = {
 	        .event = &event,
 	        .reason = header_value(record, HEADER_REASON),
 	        .error_text = header_value(record, HEADER_ERROR),
-	        .copies = entry->copies,
+	        .copies = entry ? entry->copies : 1,
 	};
-	return !passes(letters->filter, &letter) || walk->visit(walk->self, &letter);
+	return (letters->filter && !passes(letters->filter, &letter)) || walk->visit(walk->self, &letter);
+}
+
+static bool end_walk(struct dead_letters *letters, bool is_fine, struct error *error)
+{
+	if (is_fine && letters->failure.code) {
+		*error = letters->failure;
+		return false;
+	}
+	return is_fine;
+}
+
+bool dead_letters_pick(struct dead_letters *letters, const struct kafka_place *places, size_t count,
+                       dead_letters_visit *visit, void *self, struct error *error)
+{
+	struct walk walk = {letters, visit, self};
+	return end_walk(letters, kafka_reader_pick(letters->reader, places, count, walk_record, &walk, error), error);
+}
+
+bool dead_letters_all(struct dead_letters *letters, dead_letters_visit *visit, void *self, struct error *error)
+{
+	struct walk walk = {letters, visit, self};
+	return end_walk(letters, kafka_reader_run(letters->reader, walk_record, &walk, error), error);
 }
 
 bool dead_letters_each(struct dead_letters *letters, dead_letters_visit *visit, void *self, struct error *error)

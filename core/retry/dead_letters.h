@@ -13,6 +13,7 @@ struct dead_letter {
 	const struct event *event;       /* as the pipeline reads it; ->record is the dead letter */
 	struct bytes reason, error_text; /* absent: none */
 	size_t copies;                   /* dead letters of this event */
+	const char *state;               /* open, replayed, discarded; NULL: only the index knows */
 };
 
 struct dead_letter_filter {     /* all that is given must hold */
@@ -28,20 +29,33 @@ struct dead_letter_filter {     /* all that is given must hold */
 	int64_t offset;             /* with partition */
 };
 
+/* A record of the DLQ whose payload is in the index: fills it in, absent when it is not there any more. */
+typedef bool dead_letters_payload(void *self, const struct kafka_record *record, struct arena *arena,
+                                  struct bytes *out_payload, struct error *error);
+
 struct dead_letters_options {
 	const struct config_pipeline *pipeline;
 	const struct kafka_property *properties; /* a consumer's */
 	size_t property_count;
-	const struct dead_letter_filter *filter; /* borrowed */
+	const struct dead_letter_filter *filter; /* borrowed; NULL: none, for dead_letters_pick and _all */
+	dead_letters_payload *find_payload;      /* NULL: not at hand */
+	void *self;
 };
 struct dead_letters;
-/* Reads the DLQ once, to find each event's newest. */
+/* With a filter it reads the DLQ once, to find each event's newest. */
 struct dead_letters *dead_letters_open(const struct dead_letters_options *options, struct error *error);
 /* The letter is valid during the call; false: enough. */
 typedef bool dead_letters_visit(void *self, const struct dead_letter *letter);
 /* Each event whose newest dead letter passes the filter, in order of its place in the DLQ; reads the DLQ again. */
 bool dead_letters_each(struct dead_letters *letters, dead_letters_visit *visit, void *self,
                        struct error *error) MUST_CHECK;
+/* The dead letters at these places, sorted by partition and offset; those that are gone are left out.  Nothing else is
+ * looked at. */
+bool dead_letters_pick(struct dead_letters *letters, const struct kafka_place *places, size_t count,
+                       dead_letters_visit *visit, void *self, struct error *error) MUST_CHECK;
+/* Every record of this group, copies one by one. */
+bool dead_letters_all(struct dead_letters *letters, dead_letters_visit *visit, void *self,
+                      struct error *error) MUST_CHECK;
 size_t dead_letters_of_others(const struct dead_letters *letters); /* records of other groups, left out */
 void dead_letters_close(struct dead_letters *letters);             /* NULL allowed */
 #endif

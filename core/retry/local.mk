@@ -1,6 +1,7 @@
 # core/retry: retry topics and dead letters
 libidemcore_a_SOURCES += \
 	core/retry/dead_letters.c core/retry/dead_letters.h \
+	core/retry/letter.c core/retry/letter.h \
 	core/retry/outgoing.c core/retry/outgoing.h \
 	core/retry/parked_record.c core/retry/parked_record.h \
 	core/retry/replay.c core/retry/replay.h \

@@ -18,6 +18,7 @@ static const char *const own_names[] = {
         HEADER_ORIGIN_OFFSET,
         HEADER_ORIGIN_TIMESTAMP,
         HEADER_GROUP,
+        HEADER_PAYLOAD,
         HEADER_PLUGIN,
         HEADER_PLUGIN_VERSION,
 };
@@ -58,8 +59,7 @@ static void add_originals(struct header_list *list, const struct kafka_record *r
 	}
 }
 
-/* At most max bytes, not ending inside a UTF-8 character. */
-static struct bytes cut(struct bytes text, size_t max)
+struct bytes outgoing_cut(struct bytes text, size_t max)
 {
 	if (text.len <= max)
 		return text;
@@ -95,7 +95,7 @@ static void add_own(struct header_list *list, const struct router_options *optio
 	add(list, HEADER_GROUP, bytes_from_string(options->pipeline->name));
 	add(list, HEADER_PLUGIN, bytes_from_string(options->plugin_name));
 	add(list, HEADER_PLUGIN_VERSION, bytes_from_string(options->plugin_version));
-	add(list, HEADER_REASON, cut(bytes_from_string(reason), OUTGOING_REASON_MAX));
+	add(list, HEADER_REASON, outgoing_cut(bytes_from_string(reason), OUTGOING_REASON_MAX));
 }
 
 /* What the copy will take, so that the arena is one block. */
@@ -145,9 +145,11 @@ struct outgoing *outgoing_create(const struct router_options *options, const cha
 	outgoing->route = route;
 	add_own(&list, options, event, route, reason);
 	if (error_text.ptr) {
-		add(&list, HEADER_ERROR, cut(error_text, OUTGOING_ERROR_MAX));
+		add(&list, HEADER_ERROR, outgoing_cut(error_text, OUTGOING_ERROR_MAX));
 		outgoing->has_error_header = true;
 	}
+	if (route == ROUTE_DEAD)
+		outgoing->letter = letter_of_event(event, bytes_from_string(reason), error_text, &outgoing->arena);
 	finish(outgoing, topic, event, &list);
 	return outgoing;
 }

@@ -5,6 +5,7 @@
 #include "core/base/arena.h"
 #include "core/event/event.h"
 #include "core/kafka/record.h"
+#include "core/retry/letter.h"
 #include "core/retry/router.h"
 
 #define OUTGOING_REASON_MAX 64  /* bytes of x-reason */
@@ -18,7 +19,8 @@ struct outgoing {
 	bool has_error_header; /* the last header is x-error */
 	bool alone;            /* sent with no other: it was, or was beside, a record that is too large */
 	struct kafka_record record;
-	struct arena arena; /* holds all that record points to */
+	struct letter letter; /* of ROUTE_DEAD: its row, but for its place */
+	struct arena arena;   /* holds all that record points to */
 };
 
 /* Never NULL.  topic is borrowed. */
@@ -28,5 +30,7 @@ struct outgoing *outgoing_create(const struct router_options *options, const cha
 struct outgoing *outgoing_create_replay(const char *group, const char *topic, const struct event *event);
 /* The record becomes smaller by the header that is only for people; false: it has none any more. */
 bool outgoing_drop_error_header(struct outgoing *outgoing);
+/* At most max bytes, not ending inside a UTF-8 character. */
+struct bytes outgoing_cut(struct bytes text, size_t max);
 void outgoing_destroy(struct outgoing *outgoing);
 #endif

@@ -32,14 +32,16 @@ static void failed(struct replay *replay, const struct place *place, const struc
 	replay->options.on_failed(replay->options.self, place->partition, place->offset, error);
 }
 
-static void delivered(void *self, void *opaque, bool ok, const struct error *error)
+static void delivered(void *self, void *opaque, const struct kafka_place *sent, const struct error *error)
 {
 	struct replay *replay = self;
 	struct place *place = opaque;
-	if (ok)
+	if (sent) {
 		replay->count.done++;
-	else
+		replay->options.on_done(replay->options.self, place->partition, place->offset);
+	} else {
 		failed(replay, place, error);
+	}
 	free(place);
 }
 

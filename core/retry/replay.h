@@ -10,6 +10,8 @@ struct replay_options {
 	size_t property_count;
 	int64_t per_second; /* 0: as fast as the brokers take them */
 	void *self;
+	/* The dead letter at this place of the DLQ was acknowledged. */
+	void (*on_done)(void *self, int32_t partition, int64_t offset);
 	/* The dead letter at this place of the DLQ was not sent; inside replay_send and replay_finish. */
 	void (*on_failed)(void *self, int32_t partition, int64_t offset, const struct error *error);
 };

@@ -73,19 +73,27 @@ static void try_send(struct router *router, struct outgoing *outgoing)
 		failed(router, outgoing, &error);
 }
 
-static void delivered(void *self, void *opaque, bool ok, const struct error *error)
+static void delivered(void *self, void *opaque, const struct kafka_place *place, const struct error *error)
 {
 	struct router *router = self;
 	struct outgoing *outgoing = opaque;
 	if (outgoing == router->alone)
 		router->alone = NULL;
-	if (!ok) {
+	if (!place) {
 		failed(router, outgoing, error);
 		return;
 	}
-	router->options.on_finished(router->options.self, outgoing->opaque, outgoing->route);
+	outgoing->letter.partition = place->partition;
+	outgoing->letter.offset = place->offset;
+	outgoing->letter.died_ms = place->timestamp_ms;
+	router->options.on_acknowledged(router->options.self, outgoing->opaque, outgoing->route,
+	                                outgoing->route == ROUTE_DEAD ? &outgoing->letter : NULL);
 	outgoing_destroy(outgoing);
-	atomic_fetch_sub(&router->pending, 1);
+}
+
+void router_settle(struct router *router, size_t count)
+{
+	atomic_fetch_sub(&router->pending, count);
 }
 
 void router_replay_topic(const struct config_pipeline *pipeline, char *out, size_t size)

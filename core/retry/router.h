@@ -1,6 +1,7 @@
 /* Where an event goes that did not end processed: a retry topic or the dead letter topic.  The record must be
- * acknowledged (acks=all) before the event counts as finished; one that can't be written is tried again once a second,
- * for ever, and its offset stays behind.  router_send is [any thread]; reports arrive in router_poll [poll thread]. */
+ * acknowledged (acks=all) before the event counts as finished, and a dead letter be indexed; one that can't be written
+ * is tried again once a second, for ever, and its offset stays behind.  router_send is [any thread]; reports arrive in
+ * router_poll [poll thread]. */
 #ifndef IDEM_RETRY_ROUTER_H
 #define IDEM_RETRY_ROUTER_H
 #include "core/config/config.h"
@@ -9,13 +10,16 @@
 
 enum route { ROUTE_RETRY, ROUTE_DEAD };
 
+struct letter;
 struct router_options {
 	const struct config_pipeline *pipeline;
 	const struct kafka_property *properties;
 	size_t property_count;
 	const char *plugin_name, *plugin_version;
 	void *self;
-	void (*on_finished)(void *self, void *opaque, enum route route); /* acknowledged; [thread of router_poll] */
+	/* Acknowledged.  letter, during the call: of ROUTE_DEAD, what is to be indexed before the event is finished.
+	 * Answered, once it is, by one router_settle.  [thread of router_poll] */
+	void (*on_acknowledged)(void *self, void *opaque, enum route route, const struct letter *letter);
 	/* Once per failed try, for log and metric.  [any thread] */
 	void (*on_trouble)(void *self, void *opaque, const struct error *error);
 };
@@ -28,7 +32,9 @@ struct router *router_create(const struct router_options *options, struct error 
 void router_send(struct router *router, const struct event *event, enum route route, const char *reason,
                  struct bytes error_text, void *opaque);
 void router_poll(struct router *router, int timeout_ms);
-/* Sent or kept, not acknowledged; bounded by the queue limits of the source. */
+/* So many events that were acknowledged are finished. [any thread] */
+void router_settle(struct router *router, size_t count);
+/* Sent or kept, not settled; bounded by the queue limits of the source. */
 size_t router_pending(struct router *router);
 void router_destroy(struct router *router, int timeout_ms);
 /* "<group>.retry.<delay>" of tier i (0-based) into out. */

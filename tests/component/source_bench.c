@@ -228,10 +228,11 @@ static bool on_progress_wait(void *self, const struct dedup_progress *rows, size
 	return !is_refused;
 }
 
-static void finished(void *self, void *opaque, enum route route)
+static void acknowledged(void *self, void *opaque, enum route route, const struct letter *letter)
 {
-	(void)self, (void)route;
+	(void)route, (void)letter;
 	record_finish(opaque);
+	router_settle(((struct host *)self)->router, 1);
 }
 
 static void trouble(void *self, void *opaque, const struct error *error)
@@ -248,7 +249,7 @@ static void create_source(struct host *host, const struct kafka_property *proper
 	        .plugin_name = "test",
 	        .plugin_version = "1",
 	        .self = host,
-	        .on_finished = finished,
+	        .on_acknowledged = acknowledged,
 	        .on_trouble = trouble,
 	};
 	const struct source_options source = {

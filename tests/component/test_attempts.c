@@ -151,6 +151,39 @@ START_TEST(what_fails_at_commit_alone_is_stored_too)
 }
 END_TEST
 
+/* Puts the dead letter of the one dead event into the index, as the side connection does. */
+static void index_letter(int64_t content_hash, int round)
+{
+	database_run(owner,
+	             "INSERT INTO \"%s\".dead_letter (consumer_group, dlq_partition, dlq_offset, died_at, event_id, "
+	             "content_hash, reason, error, origin_topic, origin_partition, origin_offset, attempt, round) "
+	             "SELECT consumer_group, 0, %d, now(), event_id, %lld, reason, '', 't', 0, 0, 1, %d "
+	             "FROM \"%s\".event_attempt",
+	             database_schema, round + 1, (long long)content_hash, round, database_schema);
+}
+
+START_TEST(what_is_in_the_index_is_not_sent_again)
+{
+	bench_start("steer_one");
+	struct record *record = bench_event('a', "verdict:3");
+	ck_assert(bench_run());
+	int64_t hash = bench.sides[0].batch.entries[0].event.content_hash;
+	index_letter(hash, -1); /* of a round before: its replay died, and is not in the DLQ yet */
+	bench_copy('a', record, "verdict:3");
+	ck_assert(bench_run());
+	ck_assert_str_eq(bench_outcomes(0), "dead rejected");
+	index_letter(hash, 0);
+	bench_copy('a', record, "verdict:3");
+	ck_assert(bench_run());
+	ck_assert_str_eq(bench_outcomes(0), "duplicate");
+	bench_copy('a', record, "verdict:2"); /* other content under the id: of this one nobody was told */
+	ck_assert(bench_run());
+	ck_assert_str_eq(bench_outcomes(0), "dead rejected");
+	ck_assert_int_eq(bench_counter("runs"), 1);
+	ck_assert_int_eq(bench_claims(), 0);
+}
+END_TEST
+
 START_TEST(a_transaction_that_is_undone_stores_nothing)
 {
 	bench_start("steer_one");
@@ -223,6 +256,7 @@ int main(int count, char **argv)
 	tcase_add_test(tests, in_place_it_goes_on_with_the_next_attempt_and_ends_after_the_last);
 	tcase_add_test(tests, a_replay_starts_anew_and_what_it_replaced_is_a_duplicate);
 	tcase_add_test(tests, what_fails_at_commit_alone_is_stored_too);
+	tcase_add_test(tests, what_is_in_the_index_is_not_sent_again);
 	tcase_add_test(tests, a_transaction_that_is_undone_stores_nothing);
 	tcase_add_test(tests, a_business_key_is_known_by_its_text);
 	tcase_add_test(tests, rows_of_other_groups_and_other_ids_mean_nothing);

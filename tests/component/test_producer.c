@@ -15,15 +15,15 @@ struct reports {
 	struct error last;
 };
 
-static void on_delivered(void *self, void *opaque, bool ok, const struct error *error)
+static void on_delivered(void *self, void *opaque, const struct kafka_place *place, const struct error *error)
 {
 	struct reports *reports = self;
 	int number = (int)(intptr_t)opaque;
 	ck_assert_int_eq(reports->of[number], 0);
-	reports->of[number] = ok ? 1 : -1;
-	reports->ok += ok;
-	reports->failed += !ok;
-	if (!ok)
+	reports->of[number] = place ? 1 : -1;
+	reports->ok += place != NULL;
+	reports->failed += !place;
+	if (!place)
 		reports->last = *error;
 }
 

@@ -25,17 +25,22 @@ struct fixture {
 	struct router *router;
 	int finished, troubles, finished_of[32];
 	enum route route;
+	struct kafka_place letter; /* where the last dead letter stands */
 	struct error trouble;
 	struct arena arena;
 };
 
-static void on_finished(void *self, void *opaque, enum route route)
+static void on_acknowledged(void *self, void *opaque, enum route route, const struct letter *letter)
 {
 	struct fixture *fixture = self;
 	int number = (int)(intptr_t)opaque;
 	ck_assert_int_eq(fixture->finished_of[number]++, 0);
 	fixture->finished++;
 	fixture->route = route;
+	ck_assert_int_eq(letter != NULL, route == ROUTE_DEAD);
+	if (letter)
+		fixture->letter = (struct kafka_place){letter->partition, letter->offset, letter->died_ms};
+	router_settle(fixture->router, 1);
 }
 
 static void on_trouble(void *self, void *opaque, const struct error *error)
@@ -71,7 +76,7 @@ static struct router *try_create(struct fixture *fixture, struct error *error)
 	        .plugin_name = "billing",
 	        .plugin_version = "1.2.3",
 	        .self = fixture,
-	        .on_finished = on_finished,
+	        .on_acknowledged = on_acknowledged,
 	        .on_trouble = on_trouble,
 	};
 	return router_create(&options, error);

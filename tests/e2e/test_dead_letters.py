@@ -1,4 +1,4 @@
-"""What an operator does with dead letters: idemctl dlq list, show, replay, discard; dedup release (DLQ-2, ENGINE 1 and 7)."""
+"""What an operator does with dead letters: idemctl dlq list, show, replay, discard, index; dedup release (DLQ-2, ENGINE 1, 7)."""
 import base64
 import json
 import re
@@ -7,6 +7,7 @@ import time
 import pytest
 
 from idem import wait
+from idem.database import Postgres
 from idem.events import Event, event, many, uuid7
 
 DAY_MS = 86400000
@@ -296,8 +297,9 @@ def test_copies_of_a_dead_letter_are_one_and_other_groups_are_left_out(bench):
         headers = [(name, group.encode() if name == "x-consumer-group" else text) for name, text in record.headers]
         bench.broker.producer.produce(case.dlq, record.value, record.key, headers=headers)
     assert bench.broker.producer.flush(10) == 0
+    assert dlq(host, "index", case) == {"indexed": 2, "forgotten": 0}
     answer = dlq(host, "list", case)
-    assert (answer["matched"], answer["of_other_groups"]) == (1, 1)
+    assert (answer["matched"], answer["from"]) == (1, "index")
     assert answer["dead_letters"][0]["copies"] == 2 and answer["dead_letters"][0]["offset"] == record.offset
     repair(bench)
     assert dlq(host, "replay", case, "--all") == {"matched": 1, "done": 1, "failed": 0}
@@ -319,14 +321,82 @@ def test_only_acknowledged_replays_count(bench):
     assert big.id in {letter["event_id"] for letter in listed(host, case, "--open")}
 
 
-@pytest.mark.parametrize("verb", ["list", "replay", "discard"])
-def test_without_a_broker_the_commands_say_so(bench, verb):
+def test_without_a_broker_the_index_answers_and_the_others_say_so(bench):
+    """Listing and discarding read no topic; what needs the record does."""
     case = bench.case(partitions=1)
+    host = bench.start(case)
+    bad, = case.produce([event("miss")])
+    case.check()
+    assert host.stop() == 0
     settings = bench.settings(case)
     settings["kafka"]["bootstrap_servers"] = "127.0.0.1:1"
     host = bench.host(settings, case)
-    ended = host.ctl("dlq", verb, "--pipeline", case.consumer, *(["--all"] if verb != "list" else []))
-    assert ended.returncode == 69 and case.dlq.encode() in ended.stderr
+    for verb in (["show"], ["replay", "--all"], ["index"]):
+        ended = host.ctl("dlq", *verb, "--pipeline", case.consumer)
+        assert ended.returncode == 69 and case.dlq.encode() in ended.stderr, verb
+    assert [(letter["event_id"], letter["state"]) for letter in listed(host, case)] == [(bad.id, "open")]
+    assert dlq(host, "discard", case, "--all")["discarded"] == 1
+    assert [letter["state"] for letter in listed(host, case)] == ["discarded"] and listed(host, case, "--open") == []
+
+
+def test_without_the_database_the_topic_is_listed_and_shown(bench):
+    case = bench.case(partitions=1)
+    host = bench.start(case)
+    bad, = case.produce([event("miss")])
+    case.check()
+    settings = bench.settings(case)
+    settings["database"]["conninfo"] = "host=127.0.0.1 port=1 dbname=nobody"
+    host = bench.host(settings, case)
+    answer = dlq(host, "list", case)
+    assert answer["from"] == "topic" and [letter["event_id"] for letter in answer["dead_letters"]] == [bad.id]
+    assert dlq(host, "show", case, "--id", bad.id)["payload"] == bad.value.decode()
+    for verb in ("replay", "discard", "index"):
+        ended = host.ctl("dlq", verb, "--pipeline", case.consumer, *([] if verb == "index" else ["--all"]))
+        assert ended.returncode == 69, verb
+
+
+def test_what_was_done_is_remembered_with_who_and_when(bench):
+    """Y19: an audit row with who, when, what; the index is made anew from the topic and keeps it."""
+    case = bench.case(partitions=2)
+    host = bench.start(case)
+    first, second, third = case.produce([event("miss", partition=0), event("miss", partition=1), event("miss", partition=0)])
+    case.check()
+    assert dlq(host, "replay", case, "--id", first.id, "--dry-run")["matched"] == 1
+    assert bench.database.one("SELECT count(*) FROM dead_letter_action") == 0
+    repair(bench)
+    assert dlq(host, "replay", case, "--id", first.id)["done"] == 1
+    assert dlq(host, "discard", case, "--id", second.id)["discarded"] == 1
+    case.check(replayed=[first.id], discarded=[second.id])
+    actions = bench.database.run("SELECT event_id, action, actor, at > now() - interval '1 minute' FROM dead_letter_action ORDER BY number")
+    assert [row[:2] for row in actions] == [(first.id, "replayed"), (second.id, "discarded")]
+    assert all("@" in row[2] and row[2].endswith(Postgres.ROLE) and row[3] for row in actions)
+    states = {letter["event_id"]: letter["state"] for letter in listed(host, case)}
+    assert states == {first.id: "replayed", second.id: "discarded", third.id: "open"}
+    assert dlq(host, "replay", case, "--all", "--open")["matched"] == 1
+    bench.database.run("DELETE FROM dead_letter WHERE event_id = %s", third.id)
+    bench.database.run("UPDATE dead_letter SET dlq_offset = dlq_offset + 1000, died_at = now() - interval '1 day' WHERE event_id = %s", second.id)
+    assert dlq(host, "index", case) == {"indexed": 3, "forgotten": 1}
+    states = {letter["event_id"]: letter["state"] for letter in listed(host, case)}
+    assert states == {first.id: "replayed", second.id: "open", third.id: "open"}
+    assert dlq(host, "index", case) == {"indexed": 3, "forgotten": 0}
+
+
+def test_a_hundred_thousand_dead_letters_are_listed_from_the_index(bench):
+    """ENGINE 7: no topic is read for it: there is none."""
+    case = bench.case(partitions=1)
+    host = bench.host(bench.settings(case), case)
+    bench.database.run(
+        "INSERT INTO dead_letter (consumer_group, dlq_partition, dlq_offset, died_at, event_id, event_uuid, content_hash, reason, error,"
+        " origin_topic, origin_partition, origin_offset, attempt, round)"
+        " SELECT %s, n %% 3, n, now(), id, id::uuid, 1, CASE WHEN n %% 1000 = 0 THEN 'rejected' ELSE 'malformed' END, 'text', 't', 0, n, 1, 0"
+        " FROM (SELECT n, gen_random_uuid()::text AS id FROM generate_series(1, 100000) n) ids", case.consumer)
+    began = time.monotonic()
+    answer = dlq(host, "list", case)
+    assert (answer["matched"], len(answer["dead_letters"]), answer["from"]) == (100000, 100, "index")
+    assert dlq(host, "list", case, "--reason", "rejected")["matched"] == 100
+    took = time.monotonic() - began
+    assert took < 10 * wait.PATIENCE, f"both took {took:.1f} s"
+    assert case.dlq not in bench.broker.topics()
 
 
 def test_thousands_of_dead_letters_are_listed_and_replayed(bench):
