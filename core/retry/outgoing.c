@@ -166,12 +166,29 @@ struct outgoing *outgoing_create_replay(const char *group, const char *topic, co
 	return outgoing;
 }
 
-bool outgoing_drop_error_header(struct outgoing *outgoing)
+/* In place of the error's header, or where it would stand. */
+static void point_to_index(struct outgoing *outgoing)
 {
-	if (!outgoing->has_error_header)
+	struct kafka_record *record = &outgoing->record;
+	struct kafka_header *headers = arena_alloc(&outgoing->arena, (record->header_count + 1) * sizeof(*headers));
+	memcpy(headers, record->headers, record->header_count * sizeof(*headers));
+	headers[record->header_count++] =
+	        (struct kafka_header){bytes_from_string(HEADER_PAYLOAD), BYTES_LITERAL("database")};
+	record->headers = headers;
+	outgoing->letter.payload = record->value;
+	record->value = BYTES_NONE;
+}
+
+bool outgoing_shrink(struct outgoing *outgoing)
+{
+	if (outgoing->has_error_header) {
+		outgoing->has_error_header = false;
+		outgoing->record.header_count--;
+		return true;
+	}
+	if (outgoing->route != ROUTE_DEAD || outgoing->record.value.len == 0)
 		return false;
-	outgoing->has_error_header = false;
-	outgoing->record.header_count--;
+	point_to_index(outgoing);
 	return true;
 }
 

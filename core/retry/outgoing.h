@@ -28,8 +28,9 @@ struct outgoing *outgoing_create(const struct router_options *options, const cha
                                  enum route route, const char *reason, struct bytes error_text);
 /* A dead letter as its group shall get it again: a round later, at the first attempt, without what it died of. */
 struct outgoing *outgoing_create_replay(const char *group, const char *topic, const struct event *event);
-/* The record becomes smaller by the header that is only for people; false: it has none any more. */
-bool outgoing_drop_error_header(struct outgoing *outgoing);
+/* The record becomes smaller: by the header that is only for people; then a dead letter by its value, which goes into
+ * its row of the index, and the record says so.  False: there is nothing left to take. */
+bool outgoing_shrink(struct outgoing *outgoing);
 /* At most max bytes, not ending inside a UTF-8 character. */
 struct bytes outgoing_cut(struct bytes text, size_t max);
 void outgoing_destroy(struct outgoing *outgoing);

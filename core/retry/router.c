@@ -53,14 +53,14 @@ static void keep(struct router *router, struct outgoing *outgoing)
 }
 
 /* The broker refuses a whole batch for one record in it that is too large: each of them goes again alone.  What is then
- * still too large goes without the text for people; if that doesn't help, it waits for somebody who raises
- * max.message.bytes. */
+ * still too large goes without the text for people; then, of a dead letter, a record that points to its row of the
+ * index, which has the value; if that doesn't help, it waits for somebody who raises max.message.bytes. */
 static void failed(struct router *router, struct outgoing *outgoing, const struct error *error)
 {
 	if (!router->closing)
 		router->options.on_trouble(router->options.self, outgoing->opaque, error);
 	if (error->code == ERROR_LIMIT && outgoing->alone)
-		(void)outgoing_drop_error_header(outgoing);
+		(void)outgoing_shrink(outgoing);
 	if (error->code == ERROR_LIMIT)
 		outgoing->alone = true;
 	keep(router, outgoing);

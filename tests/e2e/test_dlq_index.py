@@ -1,5 +1,7 @@
 """The index of the dead letters: written before the origin's offset is committed, so that a record that comes again makes no
 second dead letter (ENGINE 7; Y17)."""
+import time
+
 import pytest
 
 from idem import wait
@@ -97,3 +99,45 @@ def test_copies_of_a_dead_event_make_no_second_dead_letter(bench):
     assert len(case.dead()) == 2 and len(rows(bench, case)) == 2
     six, consumed = host.counted()
     assert (six["dead"], six["duplicate"], consumed) == (2, 2, 4)
+
+
+def test_what_does_not_fit_is_kept_in_the_database_and_replayed_byte_for_byte(bench):
+    """Y24: one is too large for the DLQ, its 20 small neighbours are delivered."""
+    case = bench.case(partitions=1)
+    bench.broker.create(case.dlq, 1, **{"max.message.bytes": "3000"})
+    host = bench.start(case)
+    big = event("miss", filler="\u00e9\x00" + "x" * 6000, headers=[("h", b"\xff")])
+    case.produce([*many(10, "miss"), big, *many(10, "miss")])
+    dead = case.check()
+    pointer, = [record for record in dead if record.header("x-dlq-payload")]
+    assert len(dead) == 21 and (pointer.id, pointer.value) == (big.id, None) and pointer.header("x-error") is None
+    assert dict(pointer.headers)["h"] == b"\xff"
+    assert [bytes(row[0]) for row in rows(bench, case, "payload", "payload IS NOT NULL")] == [big.value]
+    raw = host.ctl("dlq", "show", "--pipeline", case.consumer, "--id", big.id, "--raw")
+    assert raw.stdout == big.value
+    assert host.ctl("dlq", "index", "--pipeline", case.consumer).returncode == 0, "which keeps it"
+    bench.database.run("INSERT INTO balance VALUES ('a key that is not there', 0)")
+    assert host.ctl("dlq", "replay", "--pipeline", case.consumer, "--id", big.id).returncode == 0
+    case.check(replayed=[big.id])
+    sent, = bench.broker.read(case.consumer + ".retry.replay")
+    assert (sent.value, sent.key) == (big.value, big.key) and sent.header("x-dlq-payload") is None
+    assert bench.database.effects(case.consumer) == {big.id: 1}
+
+
+def test_a_dead_letter_topic_that_takes_nothing_holds_offsets_and_no_other_partition(bench):
+    """Y3: at most one try a second for each, the alarm's metric, the rest flows; then all three are in the DLQ."""
+    case = bench.case(partitions=2)
+    case.watch()
+    bench.broker.create(case.dlq, 1, **{"max.message.bytes": "100"})
+    host = bench.start(case)
+    began = time.monotonic()
+    case.produce([event("miss", partition=0) for _ in range(3)])
+    wait.until(lambda: host.metrics().get("route_errors", 0) >= 12, "it to be tried again and again", 60)
+    case.produce([event(partition=1) for _ in range(50)])
+    wait.until(lambda: case.group.committed(case.topics[0]).get(1) == 50, "the other partition to be committed", COMMIT_S)
+    assert host.metrics()["route_errors"] <= 3 * (time.monotonic() - began + 1)
+    assert case.group.committed(case.topics[0]).get(0, 0) <= 0 and host.counted()[0]["dead"] == 0 and case.dead() == []
+    assert host.logged("route_failed")
+    bench.broker.configure(case.dlq, **{"max.message.bytes": "1000000"})
+    assert len(case.check()) == 3
+    case.check_counters()

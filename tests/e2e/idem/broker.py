@@ -66,6 +66,11 @@ class Broker:
         answer, = self.admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]).values()
         return {name: entry.value for name, entry in answer.result(10).items()}
 
+    def configure(self, topic, **config):
+        """These settings, and no others, over the defaults."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, set_config=config)
+        self.admin.alter_configs([resource])[resource].result(30)
+
     def partitions(self, topic):
         found = self.admin.list_topics(topic, timeout=10).topics.get(topic)
         return sorted(found.partitions) if found and not found.error else []
