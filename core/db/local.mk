@@ -24,14 +24,19 @@ core/db/migrations.c: $(srcdir)/core/db/embed_sql.sh $(SQL_FILES)
 	$(AM_V_GEN)$(MKDIR_P) core/db && $(SHELL) $(srcdir)/core/db/embed_sql.sh $(SQL_FILES) >$@.new && mv $@.new $@
 
 if HAVE_CHECK
-check_PROGRAMS += tests/component/test_schema tests/component/test_dedup tests/component/test_dedup_forgetting
-TESTS += tests/component/test_schema tests/component/test_dedup tests/component/test_dedup_forgetting
+check_PROGRAMS += tests/component/test_schema tests/component/test_dedup tests/component/test_dedup_forgetting \
+	tests/component/test_letters
+TESTS += tests/component/test_schema tests/component/test_dedup tests/component/test_dedup_forgetting \
+	tests/component/test_letters
 DATABASE_TEST = tests/component/database.c tests/component/database.h
 DATABASE_TEST_CPPFLAGS = $(AM_CPPFLAGS) -DTOP_SRCDIR='"$(abs_top_srcdir)"'
 DEDUP_TEST = tests/component/dedup_host.c tests/component/dedup_host.h $(DATABASE_TEST)
 tests_component_test_schema_SOURCES = tests/component/test_schema.c $(DATABASE_TEST)
 tests_component_test_schema_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
 tests_component_test_schema_LDADD = $(UNIT_LIBS)
+tests_component_test_letters_SOURCES = tests/component/test_letters.c $(DATABASE_TEST)
+tests_component_test_letters_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
+tests_component_test_letters_LDADD = $(UNIT_LIBS)
 tests_component_test_dedup_SOURCES = tests/component/test_dedup.c $(DEDUP_TEST)
 tests_component_test_dedup_CPPFLAGS = $(DATABASE_TEST_CPPFLAGS)
 tests_component_test_dedup_LDADD = $(UNIT_LIBS)
