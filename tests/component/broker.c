@@ -63,6 +63,28 @@ const char *unique_name(const char *prefix)
 	return names[number++];
 }
 
+static int partition_count(rd_kafka_t *client, const char *topic)
+{
+	const struct rd_kafka_metadata *metadata;
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(client, topic, NULL);
+	int count = 0;
+	if (!rd_kafka_metadata(client, 0, handle, &metadata, TIMEOUT_MS)) {
+		count = metadata->topics[0].err ? 0 : metadata->topics[0].partition_cnt;
+		rd_kafka_metadata_destroy(metadata);
+	}
+	rd_kafka_topic_destroy(handle);
+	return count;
+}
+
+void topic_wait(struct kafka_property bootstrap, const char *topic, int partitions)
+{
+	int64_t deadline_ms = clock_monotonic_ms() + TIMEOUT_MS;
+	rd_kafka_t *client = client_create(RD_KAFKA_PRODUCER, &bootstrap, 1);
+	while (partition_count(client, topic) != partitions)
+		ck_assert_msg(clock_monotonic_ms() < deadline_ms, "topic %s is not there", topic);
+	rd_kafka_destroy(client);
+}
+
 void topic_create(struct kafka_property bootstrap, const char *topic, int partitions, const char *const *settings)
 {
 	rd_kafka_t *client = client_create(RD_KAFKA_PRODUCER, &bootstrap, 1);
@@ -78,6 +100,7 @@ void topic_create(struct kafka_property bootstrap, const char *topic, int partit
 	rd_kafka_queue_destroy(answers);
 	rd_kafka_NewTopic_destroy(request);
 	rd_kafka_destroy(client);
+	topic_wait(bootstrap, topic, partitions);
 }
 
 void records_produce(struct kafka_property bootstrap, const char *topic, int32_t partition, int count)

@@ -25,6 +25,8 @@ void mock_destroy(struct mock *mock);
 /* A name that no other test of this run has; lives until the process ends. */
 const char *unique_name(const char *prefix);
 /* settings: name, value, …, NULL; may be NULL. */
+/* Until the broker tells of it: an answered CreateTopics is not seen at once. */
+void topic_wait(struct kafka_property bootstrap, const char *topic, int partitions);
 void topic_create(struct kafka_property bootstrap, const char *topic, int partitions, const char *const *settings);
 /* count records "<number>" to one partition, acknowledged. */
 void records_produce(struct kafka_property bootstrap, const char *topic, int32_t partition, int count);

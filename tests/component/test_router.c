@@ -306,6 +306,7 @@ START_TEST(topics_have_the_names_of_their_delays_and_the_partitions_of_the_sourc
 		}
 		struct kafka_topics_size size;
 		const char *name = topic;
+		topic_wait(broker_property(), topic, PARTITIONS);
 		ck_assert_msg(kafka_topics_measure(&fixture.broker, 1, &(struct config_strings){&name, 1}, 10000, &size,
 		                                   &error),
 		              "%s", error.text);
