@@ -56,20 +56,22 @@ class Run:
         from ledger import PREPARE, Ledger  # noqa: PLC0415
         from watch import Watch  # noqa: PLC0415
         self.given, self.faults, self.folder = given, faults, folder
-        self.broken = []
+        self.broken, self.strikes = [], None
         self.field = Field(folder, given.hosts)
         self.field.bench.database.run(PREPARE)
         self.ledger = Ledger(folder, "chaos")
-        self.feeder = Feeder(self.field, mix.Mix(given.seed, int(time.time() * 1000) - 60000), self.ledger, given.events,
-                             given.minutes * 60)
+        self.feeder = Feeder(self.field, mix.Mix(given.seed, int(time.time() * 1000) - 60000), self.ledger, given, self.faults_left)
         self.watch = Watch(self.field.bench, self.field.cases, self.ledger, self.say)
-        self.strikes = Strikes(self.field, self.watch, self.say)
+        self.strikes = Strikes(self.field, self.watch, self.say, given.minutes * 30 / max(len(faults), 1))
         self.keeper = Keeper(self.field.sites)
         self.found, self.began, self.took = {}, time.monotonic(), 0
 
     def say(self, text):
         sys.stdout.write(f"{time.monotonic() - self.began:8.1f} s  {text}\n")
         sys.stdout.flush()
+
+    def faults_left(self):
+        return len(self.faults) - (len(self.strikes.outcomes) if self.strikes else 0)
 
     def go(self):
         self.field.start()

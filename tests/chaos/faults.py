@@ -12,7 +12,8 @@ from idem import wait
 
 from schedule import KINDS
 
-WORK_SECONDS = 45    # how long a fault waits for events in flight at its target, or for the bytes it was armed for
+WORK_SECONDS = 120   # how long a fault waits for events in flight at its target and for its turn
+FIRE_SECONDS = 30    # how long what is armed for a byte waits for it
 DIED = 70            # exit status: a pipeline did not stop cleanly
 OPEN = """SELECT application_name FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND application_name LIKE %s
     AND (%s::int[] IS NULL OR client_port = ANY(%s))"""
@@ -32,10 +33,12 @@ class Outcome:
 
 
 class Strikes:
-    """run() may be called from many threads; of two faults on one resource the second waits."""
+    """run() may be called from many threads; of two faults on one resource the second waits.  gap: seconds from one strike to the
+    next at least, so that those that waited for work through an outage do not make the next one together."""
 
-    def __init__(self, field, watch, say):
-        self.field, self.watch, self.say = field, watch, say
+    def __init__(self, field, watch, say, gap):
+        self.field, self.watch, self.say, self.gap = field, watch, say, gap
+        self._next_turn = 0.0
         self.outcomes, self.mistakes = [], []
         self.cut_short = 0
         self.locks = {}
@@ -66,21 +69,33 @@ class Strikes:
     # events in flight ------------------------------------------------------------------------------------------------
 
     def _wait_for_work(self, fault):
-        """How many transactions of the target hold events, looked at until there are some; 0: there were none for long."""
+        """How many transactions of the target hold events, looked at until there are some and it is this fault's turn; 0: there
+        were none for long."""
         target = KINDS[fault.kind].target
         site = self.field.sites[fault.host] if target in ("child", "host", "link") else None
         consumer = self.field.cases[fault.pipeline].consumer if target == "child" else "%"
         database = self.field.bench.database.steady()
-        deadline = time.monotonic() + WORK_SECONDS
-        found = 0
-        while not found and time.monotonic() < deadline:
+        began, found = time.monotonic(), 0
+        while not found and time.monotonic() - began < WORK_SECONDS:
             with contextlib.suppress(psycopg2.Error):
                 ports = site.pg.state()[2] if site else None
-                found = len(database.run(OPEN, f"idem {consumer} worker%", ports, ports))
+                found = len(database.run(OPEN, f"idem {consumer} worker%", ports, ports)) if self._is_turn() else 0
+            if found and not self._take_turn():
+                found = 0
             if not found:
                 time.sleep(0.002)
         database.close()
         return found
+
+    def _is_turn(self):
+        return time.monotonic() >= self._next_turn
+
+    def _take_turn(self):
+        with self._lock:
+            if not self._is_turn():
+                return False
+            self._next_turn = time.monotonic() + self.gap
+            return True
 
     # processes -------------------------------------------------------------------------------------------------------
 
@@ -252,7 +267,7 @@ class Strikes:
     def _armed(link, outcome, arm):
         """Struck is when it fires; what never passed so many bytes was no fault."""
         before = link.state()[1]
-        deadline = time.monotonic() + WORK_SECONDS
+        deadline = time.monotonic() + FIRE_SECONDS
         arm()
         while link.state()[1] == before and time.monotonic() < deadline:
             time.sleep(0.01)
