@@ -164,6 +164,8 @@ class Field:
                    "\n".join(site.host.log_tail(15) for site in self.sites), timeout / wait.PATIENCE, every=0.5)
 
     def close(self):
+        for site in self.sites:
+            site.down()
         self.heal()
         self.bench.close()
         self.pg_server.stop()
