@@ -10,7 +10,6 @@
 
 #define CONNECTIONS_BESIDE_WORKERS 2 /* the side connection, and one more while a worker reconnects */
 #define DEDUP_TABLES_MOST 1000
-#define MEMORY_QUEUES 3 /* the records, what is fetched ahead of them, and the rest of the process */
 #define TOPIC_LONGEST 249
 
 struct checked { /* one pipeline */
@@ -248,10 +247,9 @@ static void check_limits(const struct checked *checked)
 		mistake(checked, "dedup",
 		        "dedup: retention holds %" PRId64 " days, more than %d tables are too many; make day longer",
 		        tables, DEDUP_TABLES_MOST);
-	if (pipeline->memory_max > 0 && pipeline->memory_max < MEMORY_QUEUES * pipeline->queue.max_bytes)
-		mistake(checked, "memory_max",
-		        "memory_max: must be at least %d times queue.max_bytes (%" PRId64 "); raise it or lower that",
-		        MEMORY_QUEUES, pipeline->queue.max_bytes);
+	if (pipeline->memory_max > 0 && pipeline->memory_max < 2 * pipeline->queue.max_bytes)
+		mistake(checked, "memory_max", "memory_max: must be at least twice queue.max_bytes (%" PRId64 ")",
+		        pipeline->queue.max_bytes);
 	if (pipeline->event.max_bytes > pipeline->queue.max_bytes)
 		mistake(checked, "event.max_bytes", "event.max_bytes: must not be above queue.max_bytes (%" PRId64 ")",
 		        pipeline->queue.max_bytes);

@@ -11,13 +11,7 @@
 
 enum {
 	FIRST_AVERAGE_BYTES = 16384, /* of a record, before the first one is seen */
-	GIVE_UP_PART = 10,           /* the part of drain_max in which handlers are told to give up */
-	MESSAGE_MAX_BYTES = 1000000, /* librdkafka's message.max.bytes … */
-	FETCH_MAX_BYTES = 52428800   /* … and fetch.max.bytes, where nothing else is said */
-};
-
-struct fetch_limits {
-	char queued_kbytes[32], answer_bytes[32];
+	GIVE_UP_PART = 10            /* the part of drain_max in which handlers are told to give up */
 };
 
 /* ---- create ---- */
@@ -64,38 +58,20 @@ static const char *find_property(const struct source_options *options, const cha
 	return value;
 }
 
-static int64_t clamp(int64_t value, int64_t least, int64_t most)
-{
-	return value < least ? least : value > most ? most : value;
-}
-
-/* What librdkafka fetches ahead comes on top of queue.max_bytes: half of it, whatever the number of partitions, and the
- * answer under way, which is let in whole: a quarter.  No answer may be smaller than the largest message. */
-static void limit_fetches(const struct source_options *options, struct fetch_limits *out_limits)
-{
-	int64_t max_bytes = options->pipeline->queue.max_bytes;
-	const char *text = find_property(options, "message.max.bytes");
-	int64_t least = text ? strtoll(text, NULL, 10) : MESSAGE_MAX_BYTES;
-	snprintf(out_limits->queued_kbytes, sizeof(out_limits->queued_kbytes), "%lld",
-	         (long long)clamp(max_bytes / 2 / 1024, 1024, 65536));
-	snprintf(out_limits->answer_bytes, sizeof(out_limits->answer_bytes), "%lld",
-	         (long long)clamp(max_bytes / 4, least, FETCH_MAX_BYTES > least ? FETCH_MAX_BYTES : least));
-}
-
-/* The user's own settings win. */
+/* What librdkafka fetches ahead comes on top of queue.max_bytes and may be half of it; the user's own setting wins. */
 static bool create_consumer(struct source *source, const struct source_options *options, struct error *error)
 {
-	struct fetch_limits limits;
-	limit_fetches(options, &limits);
-	struct kafka_property *properties = calloc(options->property_count + 2, sizeof(*properties));
+	char kbytes[32];
+	int64_t limit = options->pipeline->queue.max_bytes / 2 / 1024;
+	snprintf(kbytes, sizeof(kbytes), "%lld", (long long)(limit < 1024 ? 1024 : limit > 65536 ? 65536 : limit));
+	struct kafka_property *properties = calloc(options->property_count + 1, sizeof(*properties));
 	ASSERT(properties);
-	properties[0] = (struct kafka_property){"queued.max.messages.kbytes", limits.queued_kbytes};
-	properties[1] = (struct kafka_property){"fetch.max.bytes", limits.answer_bytes};
+	properties[0] = (struct kafka_property){"queued.max.messages.kbytes", kbytes};
 	for (size_t i = 0; i < options->property_count; i++)
-		properties[i + 2] = options->properties[i];
+		properties[i + 1] = options->properties[i];
 	struct kafka_consumer_options consumer_options = {
 	        .properties = properties,
-	        .property_count = options->property_count + 2,
+	        .property_count = options->property_count + 1,
 	        .group = options->pipeline->name,
 	        .start_latest = options->pipeline->start == CONFIG_START_LATEST,
 	        .self = source,

@@ -264,7 +264,7 @@ static const struct wrong wrong[] = {
         {WITH_PIPELINE("dedup = { day = \"1m\"; };"),
          "c:5: error: dedup: retention holds 10080 days, more than 1000 tables are too many; make day longer\n"},
         {WITH_PIPELINE("memory_max = \"100MiB\";"),
-         "c:5: error: memory_max: must be at least 3 times queue.max_bytes (67108864); raise it or lower that\n"},
+         "c:5: error: memory_max: must be at least twice queue.max_bytes (67108864)\n"},
         {WITH_PIPELINE("event = { max_bytes = \"65MiB\"; };"),
          "c:5: error: event.max_bytes: must not be above queue.max_bytes (67108864)\n"},
 
