@@ -224,19 +224,20 @@ static const struct {
 START_TEST(a_retry_record_of_the_year_9999_waits_no_longer_than_its_tier)
 {
 	static int64_t delays_ms[] = {500, 1000};
-	int64_t now_ms = clock_wall_ms();
 	host.pipeline.retry.delays = (struct config_durations){delays_ms, 2};
 	broker_topic(&broker, retry_topics[_i].topic, 1);
+	host_start(&host, &broker, NULL);
+	host_wait_metric(&host, METRIC_partitions_assigned, 1);
+	int64_t now_ms = clock_wall_ms();
 	/* It has three seconds left of its delay, and of the minute for clocks that differ. */
 	broker_produce_at(&broker, (struct broker_record){.topic = retry_topics[_i].topic,
 	                                                  .value = "v",
 	                                                  .due_ms = YEAR_9999_MS,
 	                                                  .written_ms = now_ms - 57000 - retry_topics[_i].delay_ms});
 	broker_flush(&broker);
-	host_start(&host, &broker, NULL);
 	host_wait_total(&host, 1);
 	ck_assert_int_ge(host.retry_seen_ms, now_ms + 3000);
-	ck_assert_int_le(host.retry_seen_ms, now_ms + 6000);
+	ck_assert_int_le(host.retry_seen_ms, now_ms + 13000);
 	host_stop(&host);
 }
 END_TEST

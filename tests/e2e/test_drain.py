@@ -19,7 +19,7 @@ def test_64_in_flight_are_committed_and_nothing_comes_again(bench):
     settings = bench.settings(case, ordering="none", workers=64, batch={"max": 1}, retry={"mode": "topics"})
     host = bench.host(settings).start()
     case.produce([event("nap:3000", key=None, partition=i % 4) for i in range(64)])
-    wait.until(lambda: bench.database.open_transactions() == 64, "64 handlers at work", 30)
+    wait.until(lambda: bench.database.handlers_at_work() == 64, "64 handlers at work", 30)
     status, seconds = stop_and_time(host)
     assert status == 0 and seconds < 10
     assert len(bench.database.processed(case.consumer)) == 64
