@@ -13,7 +13,8 @@ fuzz-targets: tests/fuzz/fuzz_retry
 tests/fuzz/fuzz_retry: $(top_srcdir)/tests/fuzz/fuzz_retry.c $(libidemcore_a_SOURCES)
 	@mkdir -p tests/fuzz
 	clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined $(AM_CPPFLAGS) -std=gnu17 -pthread \
-		-o $@ $(top_srcdir)/tests/fuzz/fuzz_retry.c $(top_srcdir)/core/retry/outgoing.c $(top_srcdir)/core/retry/parked_record.c \
+		-o $@ $(top_srcdir)/tests/fuzz/fuzz_retry.c $(top_srcdir)/core/retry/outgoing.c \
+		$(top_srcdir)/core/retry/letter.c $(top_srcdir)/core/retry/parked_record.c \
 		$(fuzz_event_files) $(LIBS_ALL)
 CLEANFILES += tests/fuzz/fuzz_retry
 EXTRA_DIST += tests/fuzz/fuzz_retry.c
